@@ -2,13 +2,20 @@
 
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
 
 #include "core/check.hpp"
 
 namespace lipsa {
 
 void parallel_for(Index count, const std::function<void(Index)>& body) {
-  tbb::parallel_for(Index{0}, count, body);
+  if (count == 1) {
+    body(0);
+  } else {
+    // Isolated: while a loop waits for its last calls, its thread takes none of another loop's,
+    // which might need a lock that the waiting caller holds.
+    tbb::this_task_arena::isolate([&] { tbb::parallel_for(Index{0}, count, body); });
+  }
 }
 
 struct ThreadLimit::State {

@@ -1,0 +1,595 @@
+#include "lipsa/attention/jacobian.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <variant>
+
+#include "core/check.hpp"
+#include "linalg/gemm.hpp"
+#include "lipsa/attention/dot_product.hpp"
+#include "lipsa/attention/l2.hpp"
+#include "lipsa/attention/softmax.hpp"
+#include "lipsa/core/parallel.hpp"
+
+namespace lipsa {
+namespace {
+
+using Scores = std::variant<DotProductScores, L2Scores>;
+
+constexpr Index tile_rows = 64;  // a tile of P (64 × n) stays in the second-level cache
+
+Index pieces(Index total, Index size) {
+  return (total + size - 1) / size;
+}
+
+/// Calls body(first, count) for consecutive pieces of [0, total), in parallel.
+template <class Body>
+void for_pieces(Index total, Index size, const Body& body) {
+  parallel_for(pieces(total, size), [&](Index piece) {
+    const Index first = piece * size;
+    body(first, std::min(size, total - first));
+  });
+}
+
+/// c = a op(b), rows of a in parallel.
+void multiply(const ConstMatrixRef& a, const ConstMatrixRef& b, Op op_b, MatrixRef c) {
+  for_pieces(a.rows(), tile_rows, [&](Index first, Index count) {
+    gemm(1.0, a.middleRows(first, count), Op::plain, b, op_b, 0.0, c.middleRows(first, count));
+  });
+}
+
+/// What the closed form of J needs beyond the products, a matrix a head.
+struct ClosedForm {
+  std::vector<Matrix> value_output{};  ///< (m_V W_O)ᵀ, D_out × D
+  std::vector<Matrix> values{};        ///< V W_O, n × D_out
+  std::vector<Matrix> outputs{};       ///< O W_O, r × D_out
+};
+
+}  // namespace
+
+/// X centred: scores of L2 attention and the Jacobian of every kind see differences of values only,
+/// and a common offset must not cost digits.
+struct Jacobian::State {
+  MultiHead layer;
+  TokenRange range;
+  std::vector<Index> blind{};
+  Scores scores{};
+  Matrix fused{};  ///< [W_Q | W_K | m_V of all heads], D × (H (2d + d_v)); without W_K when tied
+  Matrix features{};        ///< [Q | K | V] of X, n × the same; V of the centred X
+  Vector offset{};          ///< what centring took from V, H d_v
+  std::vector<Matrix> P{};  ///< a head, r × n
+
+  mutable std::once_flag closed_once{};
+  mutable ClosedForm closed{};
+
+  State(const MultiHead& layer_in, const ConstMatrixRef& x, const Mask& mask, TokenRange outputs);
+
+  bool tied() const { return layer.kind == AttentionKind::l2; }
+  Index n() const { return features.rows(); }
+  Index r() const { return range.count; }
+  Index D() const { return layer.width(); }
+  Index d() const { return layer.head_width(); }
+  Index d_v() const { return layer.value_width(); }
+  Index D_out() const { return layer.output_width(); }
+
+  /// Columns of head h in a matrix laid out as `fused`.
+  Index key_column(Index h) const { return (tied() ? 0 : layer.heads * d()) + h * d(); }
+  Index value_column(Index h) const { return (tied() ? 1 : 2) * layer.heads * d() + h * d_v(); }
+  template <class M>
+  auto queries(M& m, Index h) const {
+    return m.middleCols(h * d(), d());
+  }
+  template <class M>
+  auto keys(M& m, Index h) const {
+    return m.middleCols(key_column(h), d());
+  }
+  template <class M>
+  auto values(M& m, Index h) const {
+    return m.middleCols(value_column(h), d_v());
+  }
+
+  /// O of all heads, r × (H d_v), of the centred values.
+  Matrix head_outputs() const;
+
+  /// out = a W_O, or a where there is none.
+  void to_output(const ConstMatrixRef& a, MatrixRef out) const;
+  /// The cotangent of the heads' outputs, gY W_Oᵀ.
+  Matrix from_output(const ConstMatrixRef& gy) const;
+
+  const ClosedForm& closed_form() const;
+
+  /// Runs body(head, first, count, gradient) over tiles of output tokens, adding into gradients
+  /// laid out as `features`: heads in parallel, and the tiles of a head in a fixed number of groups
+  /// whose sums are then added in order.
+  template <class Body>
+  Matrix accumulate(const Body& body) const;
+};
+
+Jacobian::State::State(const MultiHead& layer_in, const ConstMatrixRef& x, const Mask& mask,
+                       TokenRange outputs)
+    : layer(layer_in), range(outputs) {
+  require_valid(layer);
+  const Index tokens = x.rows();
+  require(tokens >= 1, "Jacobian: x must have at least one row, got {}", tokens);
+  require(x.cols() == D(), "Jacobian: x must have {} columns (rows of W_Q), got {}", D(), x.cols());
+  require(mask.tokens() == 0 || mask.tokens() == tokens,
+          "Jacobian: mask must be for {} tokens as x, got {}", tokens, mask.tokens());
+  for (Index i = 0; i < tokens; ++i) {
+    for (Index a = 0; a < D(); ++a) {
+      require(std::isfinite(x(i, a)), "Jacobian: x must be finite, got {} at ({}, {})", x(i, a), i,
+              a);
+    }
+  }
+  if (range.count < 0) {
+    range = {0, tokens};
+  }
+  require(range.first >= 0 && range.count >= 1 && range.count <= tokens - range.first,
+          "Jacobian: outputs must be tokens of [0, {}), got {} from {}", tokens, range.count,
+          range.first);
+
+  const SerialBlas serial;
+  const Index H = layer.heads;
+  fused.resize(D(), value_column(H));
+  fused.leftCols(H * d()) = layer.W_Q;
+  if (!tied()) {
+    fused.middleCols(key_column(0), H * d()) = layer.W_K;
+  }
+  for (Index h = 0; h < H; ++h) {
+    values(fused, h) = value_map(layer, h);
+  }
+
+  const Eigen::RowVectorXd mean = x.colwise().mean();
+  const Matrix centred = x.rowwise() - mean;
+  features.resize(tokens, fused.cols());
+  multiply(centred, fused, Op::plain, features);
+  const Eigen::RowVectorXd shift = mean * fused;  // what the features miss by centring
+  offset = shift.segment(value_column(0), H * d_v()).transpose();
+  if (layer.b_V.size() > 0) {
+    offset += layer.b_V;
+  }
+  const double s = layer.score_scale();
+  const auto add_bias = [](auto block, const Vector& bias) {
+    if (bias.size() > 0) {
+      block.rowwise() += bias.transpose();
+    }
+  };
+  if (layer.kind == AttentionKind::dot) {
+    scores = DotProductScores{s};
+    features.leftCols(2 * H * d()).rowwise() += shift.head(2 * H * d());
+    add_bias(features.leftCols(H * d()), layer.b_Q);
+    add_bias(features.middleCols(H * d(), H * d()), layer.b_K);
+  } else {
+    if (!tied()) {  // q_i − k_j keeps what the two shifts differ by
+      features.leftCols(H * d()).rowwise() += mean * (layer.W_Q - layer.W_K);
+      add_bias(features.leftCols(H * d()), layer.b_Q);
+      add_bias(features.middleCols(H * d(), H * d()), layer.b_K);
+    }
+    const auto q = features.leftCols(H * d());
+    const auto k = features.middleCols(key_column(0), H * d());
+    scores = L2Scores{s, L2Scores::needs_differences(s, q, k)};
+  }
+  require(features.allFinite() && offset.allFinite(),
+          "Jacobian: x times the weights must stay finite; scale x or the weights down");
+
+  blind = mask.blind_tokens(tokens);
+  std::erase_if(blind, [&](Index i) { return i < range.first || i >= range.first + range.count; });
+  P.assign(static_cast<std::size_t>(H), Matrix(r(), tokens));
+  const Index tiles = pieces(r(), tile_rows);
+  parallel_for(H * tiles, [&](Index task) {
+    const Index h = task / tiles;
+    const Index first = task % tiles * tile_rows;
+    const Index count = std::min(tile_rows, r() - first);
+    auto p = P[static_cast<std::size_t>(h)].middleRows(first, count);
+    const auto q = queries(features, h).middleRows(range.first + first, count);
+    std::visit([&](const auto& kind) { kind.scores(q, keys(features, h), p); }, scores);
+    require(p.allFinite(), "Jacobian: a score of head {} overflows; scale x or the weights down",
+            h);
+    if (mask.kind() != Mask::Kind::none) {
+      for (Index i = 0; i < count; ++i) {
+        for (Index j = 0; j < tokens; ++j) {
+          if (!mask.visible(range.first + first + i, j)) {
+            p(i, j) = -std::numeric_limits<double>::infinity();
+          }
+        }
+      }
+    }
+    softmax_rows(p);
+  });
+}
+
+Matrix Jacobian::State::head_outputs() const {
+  const SerialBlas serial;
+  Matrix o(r(), layer.heads * d_v());
+  const Index tiles = pieces(r(), tile_rows);
+  parallel_for(layer.heads * tiles, [&](Index task) {
+    const Index h = task / tiles;
+    const Index first = task % tiles * tile_rows;
+    const Index count = std::min(tile_rows, r() - first);
+    gemm(1.0, P[static_cast<std::size_t>(h)].middleRows(first, count), Op::plain,
+         values(features, h), Op::plain, 0.0, o.block(first, h * d_v(), count, d_v()));
+  });
+  return o;
+}
+
+void Jacobian::State::to_output(const ConstMatrixRef& a, MatrixRef out) const {
+  if (layer.W_O.size() == 0) {
+    out = a;
+  } else {
+    multiply(a, layer.W_O, Op::plain, out);
+  }
+}
+
+Matrix Jacobian::State::from_output(const ConstMatrixRef& gy) const {
+  if (layer.W_O.size() == 0) {
+    return gy;
+  }
+  Matrix go(gy.rows(), layer.W_V.cols());
+  multiply(gy, layer.W_O, Op::transposed, go);
+  return go;
+}
+
+template <class Body>
+Matrix Jacobian::State::accumulate(const Body& body) const {
+  const Index tiles = pieces(r(), tile_rows);
+  const Index groups = layer.heads > 1 ? 1 : std::min<Index>(4, tiles);
+  Matrix total = Matrix::Zero(n(), fused.cols());
+  std::vector<Matrix> partial(static_cast<std::size_t>(groups - 1),
+                              Matrix::Zero(n(), fused.cols()));
+  parallel_for(layer.heads * groups, [&](Index task) {
+    const Index h = task / groups;
+    const Index group = task % groups;
+    Matrix& gradient = group == 0 ? total : partial[static_cast<std::size_t>(group - 1)];
+    for (Index tile = group; tile < tiles; tile += groups) {
+      const Index first = tile * tile_rows;
+      body(h, first, std::min(tile_rows, r() - first), gradient);
+    }
+  });
+  for (const Matrix& part : partial) {
+    total += part;
+  }
+  return total;
+}
+
+const ClosedForm& Jacobian::State::closed_form() const {
+  std::call_once(closed_once, [this] {
+    const SerialBlas serial;
+    const auto H = static_cast<std::size_t>(layer.heads);
+    closed.value_output.assign(H, Matrix());
+    closed.values.assign(H, Matrix());
+    closed.outputs.assign(H, Matrix());
+    const Matrix o = head_outputs();
+    parallel_for(layer.heads, [&](Index h) {
+      Matrix w_o = Matrix::Zero(d_v(), D_out());
+      if (layer.W_O.size() == 0) {
+        w_o.middleCols(h * d_v(), d_v()).setIdentity();
+      } else {
+        w_o = layer.W_O.middleRows(h * d_v(), d_v());
+      }
+      const auto at = static_cast<std::size_t>(h);
+      const auto product = [](const ConstMatrixRef& a, Op op_a, const ConstMatrixRef& b, Op op_b) {
+        Matrix c(op_a == Op::plain ? a.rows() : a.cols(), op_b == Op::plain ? b.cols() : b.rows());
+        gemm(1.0, a, op_a, b, op_b, 0.0, c);
+        return c;
+      };
+      closed.value_output[at] = product(w_o, Op::transposed, values(fused, h), Op::transposed);
+      closed.values[at] = product(values(features, h), Op::plain, w_o, Op::plain);
+      closed.outputs[at] = product(o.middleCols(h * d_v(), d_v()), Op::plain, w_o, Op::plain);
+    });
+  });
+  return closed;
+}
+
+/// The D_out rows of J of one output token, one at a time: O(n D) of memory a head.
+class Jacobian::RowStream {
+ public:
+  RowStream(const State& state, Index token)
+      : state_(state), closed_(state.closed_form()), token_(token) {
+    const SerialBlas serial;
+    const Index n = state.n();
+    const auto H = static_cast<std::size_t>(state.layer.heads);
+    keys_.reserve(H);
+    queries_.reserve(H);
+    for (std::size_t at = 0; at < H; ++at) {
+      const auto h = static_cast<Index>(at);
+      const auto p = state.P[at].row(token);
+      const auto q = state.queries(state.features, h).row(state.range.first + token);
+      const auto k = state.keys(state.features, h);
+
+      // P_ij W_K ∂S_ij/∂k_j, a row for each j
+      Matrix gradient(n, state.d());
+      std::visit([&](const auto& kind) { kind.key_gradient(q, k, gradient); }, state.scores);
+      gradient.array().colwise() *= p.transpose().array();
+      Matrix rows(n, state.D());
+      gemm(1.0, gradient, Op::plain, state.keys(state.fused, h), Op::transposed, 0.0, rows);
+      keys_.push_back(std::move(rows));
+
+      // Σ_k P_ik W_Oᵀ (v_k − o_i) (∂S_ik/∂q_i)ᵀ W_Qᵀ, the extra of the diagonal block
+      const Eigen::RowVectorXd mean_key = p * k;
+      Matrix keys = k.rowwise() - mean_key;
+      keys.array().colwise() *= p.transpose().array();
+      const Matrix spread = closed_.values[at].rowwise() - closed_.outputs[at].row(token);
+      Matrix covariance(state.D_out(), state.d());
+      const double factor =
+          std::visit([](const auto& kind) { return kind.query_factor(); }, state.scores);
+      gemm(factor, spread, Op::transposed, keys, Op::plain, 0.0, covariance);
+      Matrix block(state.D_out(), state.D());
+      gemm(1.0, covariance, Op::plain, state.queries(state.fused, h), Op::transposed, 0.0, block);
+      queries_.push_back(std::move(block));
+    }
+  }
+
+  /// Row `feature` of the block, n D doubles.
+  void row(Index feature, double* out) const {
+    const Index n = state_.n();
+    const Index D = state_.D();
+    const auto H = static_cast<std::size_t>(state_.layer.heads);
+    for (std::size_t h = 0; h < H; ++h) {
+      const double* p = state_.P[h].data() + token_ * n;
+      const double* map = closed_.value_output[h].data() + feature * D;
+      const double* values = closed_.values[h].data() + feature;
+      const double output = closed_.outputs[h](token_, feature);
+      const double* gradient = keys_[h].data();
+      for (Index j = 0; j < n; ++j) {
+        const double weight = p[j];
+        const double spread = values[j * state_.D_out()] - output;
+        double* block = out + j * D;
+        const double* key = gradient + j * D;
+        if (h == 0) {
+          for (Index b = 0; b < D; ++b) {
+            block[b] = weight * map[b] + spread * key[b];
+          }
+        } else {
+          for (Index b = 0; b < D; ++b) {
+            block[b] += weight * map[b] + spread * key[b];
+          }
+        }
+      }
+    }
+    double* own = out + (state_.range.first + token_) * D;
+    for (const Matrix& block : queries_) {
+      for (Index b = 0; b < D; ++b) {
+        own[b] += block(feature, b);
+      }
+    }
+  }
+
+ private:
+  const State& state_;
+  const ClosedForm& closed_;
+  Index token_;
+  std::vector<Matrix> keys_{};
+  std::vector<Matrix> queries_{};
+};
+
+Jacobian::Jacobian(const MultiHead& layer, const ConstMatrixRef& x, const Mask& mask,
+                   TokenRange outputs)
+    : state_(std::make_shared<State>(layer, x, mask, outputs)) {}
+
+Index Jacobian::rows() const {
+  return state_->r() * state_->D_out();
+}
+Index Jacobian::cols() const {
+  return state_->n() * state_->D();
+}
+
+void Jacobian::apply(const ConstVectorRef& dx, VectorRef dy) const {
+  const State& s = *state_;
+  require(dx.size() == cols() && dy.size() == rows(),
+          "Jacobian: apply must map {} to {} numbers, got {} and {}", cols(), rows(), dx.size(),
+          dy.size());
+  const SerialBlas serial;
+  const Eigen::Map<const Matrix> dX(dx.data(), s.n(), s.D());
+  Matrix tangent(s.n(), s.fused.cols());
+  multiply(dX, s.fused, Op::plain, tangent);
+  Matrix dO(s.r(), s.layer.W_V.cols());
+  const Index tiles = pieces(s.r(), tile_rows);
+  parallel_for(s.layer.heads * tiles, [&](Index task) {
+    const Index h = task / tiles;
+    const Index first = task % tiles * tile_rows;
+    const Index count = std::min(tile_rows, s.r() - first);
+    const auto p = s.P[static_cast<std::size_t>(h)].middleRows(first, count);
+    const auto own = [&](const Matrix& m) {
+      return s.queries(m, h).middleRows(s.range.first + first, count);
+    };
+    Matrix dP(count, s.n());
+    std::visit(
+        [&](const auto& kind) {
+          kind.tangent(own(s.features), s.keys(s.features, h), own(tangent), s.keys(tangent, h),
+                       dP);
+        },
+        s.scores);
+    softmax_derivative(p, dP);
+    auto out = dO.block(first, h * s.d_v(), count, s.d_v());
+    gemm(1.0, dP, Op::plain, s.values(s.features, h), Op::plain, 0.0, out);
+    gemm(1.0, p, Op::plain, s.values(tangent, h), Op::plain, 1.0, out);
+  });
+  s.to_output(dO, Eigen::Map<Matrix>(dy.data(), s.r(), s.D_out()));
+}
+
+void Jacobian::apply_adjoint(const ConstVectorRef& dy, VectorRef dx) const {
+  const State& s = *state_;
+  require(dy.size() == rows() && dx.size() == cols(),
+          "Jacobian: apply_adjoint must map {} to {} numbers, got {} and {}", rows(), cols(),
+          dy.size(), dx.size());
+  const SerialBlas serial;
+  const Matrix gO = s.from_output(Eigen::Map<const Matrix>(dy.data(), s.r(), s.D_out()));
+  const Matrix gradient = s.accumulate([&](Index h, Index first, Index count, Matrix& g) {
+    const auto p = s.P[static_cast<std::size_t>(h)].middleRows(first, count);
+    const auto go = gO.block(first, h * s.d_v(), count, s.d_v());
+    const auto at = s.range.first + first;
+    Matrix gS(count, s.n());
+    gemm(1.0, go, Op::plain, s.values(s.features, h), Op::transposed, 0.0, gS);
+    softmax_derivative(p, gS);
+    gemm(1.0, p, Op::transposed, go, Op::plain, 1.0, s.values(g, h));
+    std::visit(
+        [&](const auto& kind) {
+          kind.adjoint(s.queries(s.features, h).middleRows(at, count), s.keys(s.features, h), gS,
+                       s.queries(g, h).middleRows(at, count), s.keys(g, h));
+        },
+        s.scores);
+  });
+  multiply(gradient, s.fused, Op::transposed, Eigen::Map<Matrix>(dx.data(), s.n(), s.D()));
+}
+
+Matrix Jacobian::second_derivative(const ConstVectorRef& u, const ConstVectorRef& v) const {
+  const State& s = *state_;
+  require(u.size() == rows() && v.size() == cols(),
+          "Jacobian: second_derivative must have u of length {} and v of length {}, got {} and {}",
+          rows(), cols(), u.size(), v.size());
+  const SerialBlas serial;
+  const Matrix gO = s.from_output(Eigen::Map<const Matrix>(u.data(), s.r(), s.D_out()));
+  Matrix tangent(s.n(), s.fused.cols());
+  multiply(Eigen::Map<const Matrix>(v.data(), s.n(), s.D()), s.fused, Op::plain, tangent);
+
+  // φ = ⟨gO, dP V + P dV⟩ with dP = P ∘ Z, Z = dS − (P ∘ dS) 1 1ᵀ; the derivative of φ by S, dS, V.
+  const Matrix gradient = s.accumulate([&](Index h, Index first, Index count, Matrix& g) {
+    const auto p = s.P[static_cast<std::size_t>(h)].middleRows(first, count);
+    const auto go = gO.block(first, h * s.d_v(), count, s.d_v());
+    const auto at = s.range.first + first;
+    const auto own = [&](auto& m) { return s.queries(m, h).middleRows(at, count); };
+
+    Matrix Z(count, s.n());
+    std::visit(
+        [&](const auto& kind) {
+          kind.tangent(own(s.features), s.keys(s.features, h), own(tangent), s.keys(tangent, h), Z);
+        },
+        s.scores);
+    Z.colwise() -= p.cwiseProduct(Z).rowwise().sum().eval();
+    Matrix A(count, s.n());  // ∂φ/∂dP, less its mean
+    gemm(1.0, go, Op::plain, s.values(s.features, h), Op::transposed, 0.0, A);
+    A.colwise() -= p.cwiseProduct(A).rowwise().sum().eval();
+    Matrix gS = A.cwiseProduct(Z);
+    gemm(1.0, go, Op::plain, s.values(tangent, h), Op::transposed, 1.0, gS);
+    softmax_derivative(p, gS);
+    Z.array() *= p.array();  // dP
+    A.array() *= p.array();  // ∂φ/∂dS
+
+    gemm(1.0, Z, Op::transposed, go, Op::plain, 1.0, s.values(g, h));
+    std::visit(
+        [&](const auto& kind) {
+          kind.adjoint(own(s.features), s.keys(s.features, h), gS, own(g), s.keys(g, h));
+          kind.adjoint(own(tangent), s.keys(tangent, h), A, own(g), s.keys(g, h));
+        },
+        s.scores);
+  });
+  Matrix gX(s.n(), s.D());
+  multiply(gradient, s.fused, Op::transposed, gX);
+  return gX;
+}
+
+Matrix Jacobian::dense() const {
+  Matrix j(rows(), cols());
+  dense_into(j);
+  return j;
+}
+
+void Jacobian::dense_into(MatrixRef out) const {
+  require(out.rows() == rows() && out.cols() == cols(),
+          "Jacobian: out must be {} x {}, got {} x {}", rows(), cols(), out.rows(), out.cols());
+  const State& s = *state_;
+  static_cast<void>(s.closed_form());
+  parallel_for(s.r(), [&](Index token) {
+    const RowStream stream(s, token);
+    for (Index a = 0; a < s.D_out(); ++a) {
+      stream.row(a, out.row(token * s.D_out() + a).data());
+    }
+  });
+}
+
+Matrix Jacobian::row_block(Index token) const {
+  const State& s = *state_;
+  require(token >= 0 && token < s.r(), "Jacobian: token must be in [0, {}), got {}", s.r(), token);
+  const RowStream stream(s, token);
+  Matrix block(s.D_out(), cols());
+  for (Index a = 0; a < s.D_out(); ++a) {
+    stream.row(a, block.row(a).data());
+  }
+  return block;
+}
+
+AttainedNorm Jacobian::norm_inf() const {
+  const State& s = *state_;
+  static_cast<void>(s.closed_form());
+  Vector sums(rows());
+  parallel_for(s.r(), [&](Index token) {
+    const RowStream stream(s, token);
+    Vector row(cols());
+    for (Index a = 0; a < s.D_out(); ++a) {
+      stream.row(a, row.data());
+      sums(token * s.D_out() + a) = row.lpNorm<1>();
+    }
+  });
+  AttainedNorm norm;
+  norm.value = sums.maxCoeff<Eigen::PropagateNaN>(&norm.index);
+  return norm;
+}
+
+AttainedNorm Jacobian::norm_1() const {
+  const State& s = *state_;
+  static_cast<void>(s.closed_form());
+  const Index size =
+      std::max<Index>(1, pieces(s.r(), 8));  // at most 8 partial sums, in fixed places
+  const Index groups = pieces(s.r(), size);
+  std::vector<Vector> sums(static_cast<std::size_t>(groups), Vector::Zero(cols()));
+  for_pieces(s.r(), size, [&](Index first, Index count) {
+    Vector& sum = sums[static_cast<std::size_t>(first / size)];
+    Vector row(cols());
+    for (Index token = first; token < first + count; ++token) {
+      const RowStream stream(s, token);
+      for (Index a = 0; a < s.D_out(); ++a) {
+        stream.row(a, row.data());
+        sum += row.cwiseAbs();
+      }
+    }
+  });
+  for (std::size_t g = 1; g < sums.size(); ++g) {
+    sums[0] += sums[g];
+  }
+  AttainedNorm norm;
+  norm.value = sums[0].maxCoeff<Eigen::PropagateNaN>(&norm.index);
+  return norm;
+}
+
+double Jacobian::norm_frobenius() const {
+  const State& s = *state_;
+  static_cast<void>(s.closed_form());
+  Vector norms(rows());
+  parallel_for(s.r(), [&](Index token) {
+    const RowStream stream(s, token);
+    Vector row(cols());
+    for (Index a = 0; a < s.D_out(); ++a) {
+      stream.row(a, row.data());
+      norms(token * s.D_out() + a) = row.stableNorm();
+    }
+  });
+  return norms.stableNorm();
+}
+
+const Matrix& Jacobian::attention_weights(Index head) const {
+  require(head >= 0 && head < state_->layer.heads, "Jacobian: head must be in [0, {}), got {}",
+          state_->layer.heads, head);
+  return state_->P[static_cast<std::size_t>(head)];
+}
+
+Matrix Jacobian::output() const {
+  const State& s = *state_;
+  const SerialBlas serial;
+  Matrix o = s.head_outputs();
+  o.rowwise() += s.offset.transpose();
+  for (const Index token : s.blind) {
+    o.row(token - s.range.first).setZero();
+  }
+  Matrix y(s.r(), s.D_out());
+  s.to_output(o, y);
+  if (s.layer.b_O.size() > 0) {
+    y.rowwise() += s.layer.b_O.transpose();
+  }
+  return y;
+}
+
+const std::vector<Index>& Jacobian::blind_tokens() const {
+  return state_->blind;
+}
+
+}  // namespace lipsa
