@@ -39,12 +39,20 @@ void multiply(const ConstMatrixRef& a, const ConstMatrixRef& b, Op op_b, MatrixR
   });
 }
 
-/// What the closed form of J needs beyond the products, a matrix a head.
+/// What the closed form of J needs beyond the products. Rows of the heads lie beside each other:
+/// row (k, h) is row k H + h.
 struct ClosedForm {
-  std::vector<Matrix> value_output{};  ///< (m_V W_O)ᵀ, D_out × D
-  std::vector<Matrix> values{};        ///< V W_O, n × D_out
-  std::vector<Matrix> outputs{};       ///< O W_O, r × D_out
+  Matrix value_output{};  ///< (m_V W_O)ᵀ, row (feature, head): (D_out H) × D
+  Matrix values{};        ///< V W_O, row (token, head): (n H) × D_out
+  Matrix outputs{};       ///< O W_O, row (token, head): (r H) × D_out
 };
+
+/// The rows of one head in a matrix of rows (k, head).
+auto rows_of_head(Matrix& m, Index head, Index heads) {
+  return Eigen::Map<Matrix, 0, Eigen::OuterStride<>>(m.data() + head * m.cols(), m.rows() / heads,
+                                                     m.cols(),
+                                                     Eigen::OuterStride<>(heads * m.cols()));
+}
 
 }  // namespace
 
@@ -254,112 +262,122 @@ Matrix Jacobian::State::accumulate(const Body& body) const {
 const ClosedForm& Jacobian::State::closed_form() const {
   std::call_once(closed_once, [this] {
     const SerialBlas serial;
-    const auto H = static_cast<std::size_t>(layer.heads);
-    closed.value_output.assign(H, Matrix());
-    closed.values.assign(H, Matrix());
-    closed.outputs.assign(H, Matrix());
+    const Index H = layer.heads;
+    closed.value_output.resize(D_out() * H, D());
+    closed.values.resize(n() * H, D_out());
+    closed.outputs.resize(r() * H, D_out());
     const Matrix o = head_outputs();
-    parallel_for(layer.heads, [&](Index h) {
+    parallel_for(H, [&](Index h) {
       Matrix w_o = Matrix::Zero(d_v(), D_out());
       if (layer.W_O.size() == 0) {
         w_o.middleCols(h * d_v(), d_v()).setIdentity();
       } else {
         w_o = layer.W_O.middleRows(h * d_v(), d_v());
       }
-      const auto at = static_cast<std::size_t>(h);
       const auto product = [](const ConstMatrixRef& a, Op op_a, const ConstMatrixRef& b, Op op_b) {
         Matrix c(op_a == Op::plain ? a.rows() : a.cols(), op_b == Op::plain ? b.cols() : b.rows());
         gemm(1.0, a, op_a, b, op_b, 0.0, c);
         return c;
       };
-      closed.value_output[at] = product(w_o, Op::transposed, values(fused, h), Op::transposed);
-      closed.values[at] = product(values(features, h), Op::plain, w_o, Op::plain);
-      closed.outputs[at] = product(o.middleCols(h * d_v(), d_v()), Op::plain, w_o, Op::plain);
+      rows_of_head(closed.value_output, h, H) =
+          product(w_o, Op::transposed, values(fused, h), Op::transposed);
+      rows_of_head(closed.values, h, H) = product(values(features, h), Op::plain, w_o, Op::plain);
+      rows_of_head(closed.outputs, h, H) =
+          product(o.middleCols(h * d_v(), d_v()), Op::plain, w_o, Op::plain);
     });
   });
   return closed;
 }
 
-/// The D_out rows of J of one output token, one at a time: O(n D) of memory a head.
+/// The D_out rows of J of one output token, some at a time: H n (2D + D_out) of memory.
 class Jacobian::RowStream {
  public:
   RowStream(const State& state, Index token)
-      : state_(state), closed_(state.closed_form()), token_(token) {
+      : state_(state), maps_(state.closed_form().value_output), own_(state.range.first + token) {
     const SerialBlas serial;
     const Index n = state.n();
-    const auto H = static_cast<std::size_t>(state.layer.heads);
-    keys_.reserve(H);
-    queries_.reserve(H);
-    for (std::size_t at = 0; at < H; ++at) {
-      const auto h = static_cast<Index>(at);
-      const auto p = state.P[at].row(token);
-      const auto q = state.queries(state.features, h).row(state.range.first + token);
+    const Index H = state.layer.heads;
+    const ClosedForm& closed = state.closed_form();
+    weights_.resize(n, H);
+    keys_.resize(n * H, state.D());
+    spread_ = closed.values;
+    for (Index j = 0; j < n; ++j) {
+      spread_.middleRows(j * H, H) -= closed.outputs.middleRows(token * H, H);
+    }
+    queries_ = Matrix::Zero(state.D_out(), state.D());
+    for (Index h = 0; h < H; ++h) {
+      const auto p = state.P[static_cast<std::size_t>(h)].row(token).transpose();
+      const auto q = state.queries(state.features, h).row(own_);
       const auto k = state.keys(state.features, h);
+      weights_.col(h) = p;
 
-      // P_ij W_K ∂S_ij/∂k_j, a row for each j
       Matrix gradient(n, state.d());
       std::visit([&](const auto& kind) { kind.key_gradient(q, k, gradient); }, state.scores);
-      gradient.array().colwise() *= p.transpose().array();
+      gradient.array().colwise() *= p.array();
       Matrix rows(n, state.D());
       gemm(1.0, gradient, Op::plain, state.keys(state.fused, h), Op::transposed, 0.0, rows);
-      keys_.push_back(std::move(rows));
+      rows_of_head(keys_, h, H) = rows;
 
-      // Σ_k P_ik W_Oᵀ (v_k − o_i) (∂S_ik/∂q_i)ᵀ W_Qᵀ, the extra of the diagonal block
-      const Eigen::RowVectorXd mean_key = p * k;
+      const Eigen::RowVectorXd mean_key = p.transpose() * k;
       Matrix keys = k.rowwise() - mean_key;
-      keys.array().colwise() *= p.transpose().array();
-      const Matrix spread = closed_.values[at].rowwise() - closed_.outputs[at].row(token);
-      Matrix covariance(state.D_out(), state.d());
+      keys.array().colwise() *= p.array();
       const double factor =
           std::visit([](const auto& kind) { return kind.query_factor(); }, state.scores);
-      gemm(factor, spread, Op::transposed, keys, Op::plain, 0.0, covariance);
-      Matrix block(state.D_out(), state.D());
-      gemm(1.0, covariance, Op::plain, state.queries(state.fused, h), Op::transposed, 0.0, block);
-      queries_.push_back(std::move(block));
+      Matrix covariance(state.D_out(), state.d());
+      gemm(factor, rows_of_head(spread_, h, H), Op::transposed, keys, Op::plain, 0.0, covariance);
+      gemm(1.0, covariance, Op::plain, state.queries(state.fused, h), Op::transposed, 1.0,
+           queries_);
     }
   }
 
-  /// Row `feature` of the block, n D doubles.
-  void row(Index feature, double* out) const {
+  /// Rows [first, first + out.rows()) of the block, each n D doubles.
+  void rows(Index first, MatrixRef out) const {
     const Index n = state_.n();
     const Index D = state_.D();
-    const auto H = static_cast<std::size_t>(state_.layer.heads);
-    for (std::size_t h = 0; h < H; ++h) {
-      const double* p = state_.P[h].data() + token_ * n;
-      const double* map = closed_.value_output[h].data() + feature * D;
-      const double* values = closed_.values[h].data() + feature;
-      const double output = closed_.outputs[h](token_, feature);
-      const double* gradient = keys_[h].data();
-      for (Index j = 0; j < n; ++j) {
-        const double weight = p[j];
-        const double spread = values[j * state_.D_out()] - output;
-        double* block = out + j * D;
-        const double* key = gradient + j * D;
-        if (h == 0) {
-          for (Index b = 0; b < D; ++b) {
-            block[b] = weight * map[b] + spread * key[b];
-          }
-        } else {
-          for (Index b = 0; b < D; ++b) {
-            block[b] += weight * map[b] + spread * key[b];
-          }
+    const Index H = state_.layer.heads;
+    const Index count = out.rows();
+    if (H == 1) {  // a single pass over J, which is as fast as memory takes it
+      for (Index a = 0; a < count; ++a) {
+        for (Index j = 0; j < n; ++j) {
+          out.row(a).segment(j * D, D) =
+              weights_(j, 0) * maps_.row(first + a) + spread_(j, first + a) * keys_.row(j);
         }
       }
-    }
-    double* own = out + (state_.range.first + token_) * D;
-    for (const Matrix& block : queries_) {
-      for (Index b = 0; b < D; ++b) {
-        own[b] += block(feature, b);
+    } else {
+      for (Index a = 0; a < count; ++a) {
+        gemm(1.0, weights_, Op::plain, maps_.middleRows((first + a) * H, H), Op::plain, 0.0,
+             Eigen::Map<Matrix>(out.row(a).data(), n, D));
       }
+      for (Index j = 0; j < n; ++j) {
+        gemm(1.0, spread_.block(j * H, first, H, count), Op::transposed, keys_.middleRows(j * H, H),
+             Op::plain, 1.0, out.middleCols(j * D, D));
+      }
+    }
+    out.middleCols(own_ * D, D) += queries_.middleRows(first, count);
+  }
+
+  /// Calls body(first, rows) for all rows of the block, in pieces of about a megabyte.
+  template <class Body>
+  void for_rows(const Body& body) const {
+    const Index D_out = state_.D_out();
+    const Index columns = state_.n() * state_.D();
+    const Index size = std::clamp<Index>((Index{1} << 17) / columns, 1, D_out);
+    Matrix buffer(size, columns);
+    for (Index first = 0; first < D_out; first += size) {
+      auto piece = buffer.topRows(std::min(size, D_out - first));
+      rows(first, piece);
+      body(first, piece);
     }
   }
 
  private:
   const State& state_;
-  const ClosedForm& closed_;
-  Index token_;
-  std::vector<Matrix> keys_{};
-  std::vector<Matrix> queries_{};
+  const Matrix& maps_;
+  Index own_;         ///< the token itself, among all
+  Matrix weights_{};  ///< P_ij, n × H
+  Matrix spread_{};   ///< (v_j − o_i) W_O, row (token, head)
+  Matrix keys_{};     ///< P_ij W_K ∂S_ij/∂k_j, row (token, head)
+  Matrix queries_{};  ///< Σ_h Σ_k P_ik W_Oᵀ (v_k − o_i) (∂S_ik/∂q_i)ᵀ W_Qᵀ, D_out × D
 };
 
 Jacobian::Jacobian(const MultiHead& layer, const ConstMatrixRef& x, const Mask& mask,
@@ -488,37 +506,31 @@ void Jacobian::dense_into(MatrixRef out) const {
   require(out.rows() == rows() && out.cols() == cols(),
           "Jacobian: out must be {} x {}, got {} x {}", rows(), cols(), out.rows(), out.cols());
   const State& s = *state_;
+  const SerialBlas serial;
   static_cast<void>(s.closed_form());
   parallel_for(s.r(), [&](Index token) {
-    const RowStream stream(s, token);
-    for (Index a = 0; a < s.D_out(); ++a) {
-      stream.row(a, out.row(token * s.D_out() + a).data());
-    }
+    RowStream(s, token).rows(0, out.middleRows(token * s.D_out(), s.D_out()));
   });
 }
 
 Matrix Jacobian::row_block(Index token) const {
   const State& s = *state_;
   require(token >= 0 && token < s.r(), "Jacobian: token must be in [0, {}), got {}", s.r(), token);
-  const RowStream stream(s, token);
+  const SerialBlas serial;
   Matrix block(s.D_out(), cols());
-  for (Index a = 0; a < s.D_out(); ++a) {
-    stream.row(a, block.row(a).data());
-  }
+  RowStream(s, token).rows(0, block);
   return block;
 }
 
 AttainedNorm Jacobian::norm_inf() const {
   const State& s = *state_;
+  const SerialBlas serial;
   static_cast<void>(s.closed_form());
   Vector sums(rows());
   parallel_for(s.r(), [&](Index token) {
-    const RowStream stream(s, token);
-    Vector row(cols());
-    for (Index a = 0; a < s.D_out(); ++a) {
-      stream.row(a, row.data());
-      sums(token * s.D_out() + a) = row.lpNorm<1>();
-    }
+    RowStream(s, token).for_rows([&](Index first, const auto& rows) {
+      sums.segment(token * s.D_out() + first, rows.rows()) = rows.cwiseAbs().rowwise().sum();
+    });
   });
   AttainedNorm norm;
   norm.value = sums.maxCoeff<Eigen::PropagateNaN>(&norm.index);
@@ -527,6 +539,7 @@ AttainedNorm Jacobian::norm_inf() const {
 
 AttainedNorm Jacobian::norm_1() const {
   const State& s = *state_;
+  const SerialBlas serial;
   static_cast<void>(s.closed_form());
   const Index size =
       std::max<Index>(1, pieces(s.r(), 8));  // at most 8 partial sums, in fixed places
@@ -534,13 +547,9 @@ AttainedNorm Jacobian::norm_1() const {
   std::vector<Vector> sums(static_cast<std::size_t>(groups), Vector::Zero(cols()));
   for_pieces(s.r(), size, [&](Index first, Index count) {
     Vector& sum = sums[static_cast<std::size_t>(first / size)];
-    Vector row(cols());
     for (Index token = first; token < first + count; ++token) {
-      const RowStream stream(s, token);
-      for (Index a = 0; a < s.D_out(); ++a) {
-        stream.row(a, row.data());
-        sum += row.cwiseAbs();
-      }
+      RowStream(s, token).for_rows(
+          [&](Index, const auto& rows) { sum += rows.cwiseAbs().colwise().sum().transpose(); });
     }
   });
   for (std::size_t g = 1; g < sums.size(); ++g) {
@@ -553,15 +562,15 @@ AttainedNorm Jacobian::norm_1() const {
 
 double Jacobian::norm_frobenius() const {
   const State& s = *state_;
+  const SerialBlas serial;
   static_cast<void>(s.closed_form());
   Vector norms(rows());
   parallel_for(s.r(), [&](Index token) {
-    const RowStream stream(s, token);
-    Vector row(cols());
-    for (Index a = 0; a < s.D_out(); ++a) {
-      stream.row(a, row.data());
-      norms(token * s.D_out() + a) = row.stableNorm();
-    }
+    RowStream(s, token).for_rows([&](Index first, const auto& rows) {
+      for (Index a = 0; a < rows.rows(); ++a) {
+        norms(token * s.D_out() + first + a) = rows.row(a).stableNorm();
+      }
+    });
   });
   return norms.stableNorm();
 }
