@@ -1,7 +1,11 @@
 #include "lipsa/core/parallel.hpp"
 
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <mutex>
+#include <set>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 namespace lipsa {
@@ -29,6 +33,18 @@ TEST_CASE("parallel_for: hands an exception of the body to the caller", "[core]"
                                    }
                                  }),
                     "thirteen");
+}
+
+TEST_CASE("ThreadLimit: of one keeps every call on the caller's thread", "[core]") {
+  const ThreadLimit limit(1);
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  parallel_for(50, [&](Index) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // time for another to join
+    const std::lock_guard lock(mutex);
+    threads.insert(std::this_thread::get_id());
+  });
+  CHECK(threads == std::set{std::this_thread::get_id()});
 }
 
 TEST_CASE("ThreadLimit: refuses fewer than one thread", "[core]") {

@@ -24,8 +24,9 @@ struct ThreadLimit::State {
 
 ThreadLimit::ThreadLimit(Index threads) {
   require(threads >= 1, "ThreadLimit: threads must be at least 1, got {}", threads);
-  state_ = std::make_unique<State>(tbb::global_control(tbb::global_control::max_allowed_parallelism,
-                                                       static_cast<std::size_t>(threads)));
+  // Built in place: a global_control limits by its address, so a copy would limit nothing.
+  state_.reset(new State{tbb::global_control(tbb::global_control::max_allowed_parallelism,
+                                             static_cast<std::size_t>(threads))});
 }
 
 ThreadLimit::~ThreadLimit() = default;
