@@ -1,0 +1,43 @@
+/// \file
+/// What the array files of numpy hold, as doubles, and its way to and from matrices.
+/// The files themselves: core/npy.hpp, core/npz.hpp.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lipsa/core/types.hpp"
+
+namespace lipsa {
+
+/// An array of any rank. Functions that take one throw std::invalid_argument when the product of
+/// `shape` is not the number of `data`; an array that was read is consistent.
+struct Array {
+  std::vector<Index> shape{};  ///< rank 0, one element, when empty
+  std::vector<double> data{};  ///< last index fastest
+  std::string origin{};        ///< the file, and the member of it, for messages; may be empty
+};
+
+/// An array of rank 2, rank 1, rank 0.
+Array to_array(const Matrix& matrix);
+Array to_array(const Vector& vector);
+Array to_array(double scalar);
+
+/// The matrix, vector or number that an array is; to_scalar takes one element of any rank.
+///
+///     const Matrix x = to_matrix(read_npy("X.npy"));
+///
+/// \throws std::runtime_error  the shape is another: origin, expected, found
+/// \test   tests/core/array_file_test.cpp
+Matrix to_matrix(const Array& array);
+Vector to_vector(const Array& array);
+double to_scalar(const Array& array);
+
+/// Refuses NaN and infinities, which files may hold and no computation here takes.
+///
+/// \throws std::runtime_error  naming origin and place of the first one, indices from 0:
+///         weights.npz: member "W_Q.npy": row 2, column 3: expected a finite number, found nan
+/// \test   tests/core/array_file_test.cpp
+void require_finite(const Array& array);
+
+}  // namespace lipsa
