@@ -19,9 +19,9 @@ configure release "${tests[@]}"
 build release --target apps/all
 
 cd "$root"
-say "build/release/apps/lipsa bound-sweep"
+say "build/release/apps/lipsa bound-sweep"  # --resume: goes on where an interrupted run stopped
 status=0
-build/release/apps/lipsa bound-sweep || status=$?
+build/release/apps/lipsa bound-sweep --resume || status=$?
 
 shopt -s globstar nullglob
 kinds=(csv:'table' json:'table with its settings' png:'picture' svg:'picture' gp:'gnuplot script')

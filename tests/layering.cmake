@@ -15,7 +15,7 @@ set(floor_train 5)
 set(floor_experiment 6)
 
 # Tests of one contract that several headers keep; every other test has the name of its header.
-set(spanning_tests attention/scores)
+set(spanning_tests attention/scores bounds/not_lipschitz)
 
 function(violation text)
   set_property(GLOBAL APPEND_STRING PROPERTY violations "  ${text}\n")
@@ -94,6 +94,10 @@ foreach(file IN LISTS files)
     endif()
   endif()
 
+  # Files of bounds/entries are found by lib/CMakeLists.txt and declared by bounds/entries.hpp.
+  if(path MATCHES "^bounds/entries/")
+    continue()
+  endif()
   if(file MATCHES "\\.cpp$" AND NOT EXISTS ${ROOT}/lib/include/lipsa/${path}.hpp AND NOT EXISTS ${ROOT}/lib/src/${path}.hpp)
     violation("${file}: has no header of its path")
   endif()

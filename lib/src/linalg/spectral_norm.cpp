@@ -1,11 +1,9 @@
 #include "lipsa/linalg/spectral_norm.hpp"
 
+#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
-#include <exception>
-
-#include <Spectra/SymEigsSolver.h>
-#include <Eigen/SVD>
+#include <utility>
 
 #include "core/check.hpp"
 #include "lipsa/core/rng.hpp"
@@ -13,27 +11,27 @@
 namespace lipsa {
 namespace {
 
-/// Counts the products that pass through it, and notes a non-finite one.
-class Probe {
+using Columns = Eigen::MatrixXd;  // column-major: a basis grows by columns
+
+/// G = BᵀB with B = A / scale, or Aᵀ / scale when that has fewer columns. Counts the products with
+/// A and Aᵀ, notes a non-finite one, and remembers the largest gain ‖G x‖ it has shown for a unit
+/// x, a lower bound on the largest eigenvalue of G.
+class Gram {
  public:
-  explicit Probe(OperatorRef a) : a_(a) {}
+  explicit Gram(OperatorRef a) : a_(a), wide_(a.cols() > a.rows()) {}
 
-  Vector apply(const ConstVectorRef& in) {
-    Vector out(a_.rows());
-    a_.apply(in, out);
-    return note(std::move(out));
-  }
-  Vector apply_adjoint(const ConstVectorRef& in) {
-    Vector out(a_.cols());
-    a_.apply_adjoint(in, out);
-    return note(std::move(out));
-  }
-
+  Index size() const { return std::min(a_.rows(), a_.cols()); }
+  bool wide() const { return wide_; }
+  double scale() const { return scale_; }
+  void set_scale(double scale) { scale_ = scale; }
+  double gain() const { return gain_; }
   Index products() const { return products_; }
   bool finite() const { return finite_; }
 
- private:
-  Vector note(Vector out) {
+  /// A in, or Aᵀ in.
+  Vector product(const ConstVectorRef& in, bool adjoint) {
+    Vector out(adjoint ? a_.cols() : a_.rows());
+    adjoint ? a_.apply_adjoint(in, out) : a_.apply(in, out);
     ++products_;
     finite_ = finite_ && out.allFinite();
     if (!finite_) {
@@ -42,55 +40,39 @@ class Probe {
     return out;
   }
 
+  /// B x. The first x is random: its image sets the scale, unless that was set before.
+  Vector half(const ConstVectorRef& x) {
+    Vector out = product(x, wide_);
+    if (scale_ == 0.0) {
+      scale_ = out.stableNorm();
+    }
+    return scaled(std::move(out));
+  }
+
+  /// Bᵀ half = G x, for a unit vector x.
+  Vector image(const ConstVectorRef& half) {
+    Vector out = scaled(product(half, !wide_));
+    gain_ = std::max(gain_, out.norm());
+    return out;
+  }
+
+ private:
+  Vector scaled(Vector out) const {
+    if (scale_ > 0.0) {
+      out /= scale_;
+    }
+    return out;
+  }
+
   OperatorRef a_;
+  bool wide_;
+  double scale_ = 0.0;
+  double gain_ = 0.0;
   Index products_ = 0;
   bool finite_ = true;
 };
 
-/// The smaller of AᵀA and A Aᵀ over scale², in the form Spectra asks for. Remembers the largest
-/// gain ‖G x‖ / ‖x‖ it has shown, a lower bound on its largest eigenvalue.
-class Gram {
- public:
-  using Scalar = double;
-
-  Gram(Probe& probe, Index size, bool wide, double scale)
-      : probe_(&probe), size_(size), wide_(wide), scale_(scale) {}
-
-  Index rows() const { return size_; }
-  Index cols() const { return size_; }
-
-  /// G x for a vector of moderate length.
-  Vector operator*(const ConstVectorRef& x) const {
-    const Vector half = (wide_ ? probe_->apply_adjoint(x) : probe_->apply(x)) / scale_;
-    Vector y = (wide_ ? probe_->apply(half) : probe_->apply_adjoint(half)) / scale_;
-    gain_ = std::max(gain_, y.norm() / x.norm());
-    return y;
-  }
-
-  /// The same for whatever Spectra sends, which on degenerate operators may be zero, huge or not
-  /// finite: such a vector must not be held against A.
-  void perform_op(const double* in, double* out) const {
-    const Eigen::Map<const Vector> x(in, size_);
-    Eigen::Map<Vector> y(out, size_);
-    const double length = x.stableNorm();
-    if (length > 0.0 && std::isfinite(length)) {
-      y = length * (*this * (x / length));
-    } else {
-      y.setZero();
-    }
-  }
-
-  double gain() const { return gain_; }
-
- private:
-  Probe* probe_;
-  Index size_;
-  bool wide_;
-  double scale_;
-  mutable double gain_ = 0.0;
-};
-
-void require_valid(const SpectralNormOptions& options) {
+void require_valid(const SpectralNormOptions& options, Index cols) {
   require(options.relative_tolerance > 0.0,
           "spectral_norm: relative_tolerance must be positive, got {}", options.relative_tolerance);
   require(options.max_restarts >= 1, "spectral_norm: max_restarts must be at least 1, got {}",
@@ -99,72 +81,129 @@ void require_valid(const SpectralNormOptions& options) {
           options.subspace_size);
   require(options.dense_limit >= 0, "spectral_norm: dense_limit must not be negative, got {}",
           options.dense_limit);
+  const Vector& start = options.start;
+  require(start.size() == 0 || start.size() == cols,
+          "spectral_norm: start must be empty or have {} entries, got {}", cols, start.size());
+  require(start.size() == 0 || (start.allFinite() && start.cwiseAbs().maxCoeff() > 0.0),
+          "spectral_norm: start must be finite and not zero, got norm {}", start.norm());
 }
 
-Vector dense_right_vector(Probe& probe, Index rows, Index cols) {
-  Matrix a(rows, cols);
-  if (cols <= rows) {
-    for (Index j = 0; j < cols; ++j) {
-      a.col(j) = probe.apply(Vector::Unit(cols, j));
-    }
-  } else {
-    for (Index i = 0; i < rows; ++i) {
-      a.row(i) = probe.apply_adjoint(Vector::Unit(rows, i)).transpose();
-    }
-  }
-  return Eigen::JacobiSVD<Matrix>(a, Eigen::ComputeThinV).matrixV().col(0);
-}
-
-/// What Spectra proposes as the leading eigenvector, or `start` when it proposes nothing usable.
-/// Its word on convergence is not taken: see yixuan/spectra#159.
-Vector propose(Gram& gram, const Vector& start, const SpectralNormOptions& options) {
-  try {
-    Spectra::SymEigsSolver<Gram> solver(gram, 1, std::min(options.subspace_size, gram.rows()));
-    solver.init(start.data());
-    solver.compute(Spectra::SortRule::LargestAlge, options.max_restarts,
-                   options.relative_tolerance);
-    if (solver.info() != Spectra::CompInfo::Successful) {
-      solver.compute(Spectra::SortRule::LargestAlge, 1, 1.0);  // the Ritz vector in hand
-    }
-    const Matrix vectors = solver.eigenvectors();
-    if (vectors.cols() == 1 && vectors.allFinite() && vectors.norm() > 0.5) {
-      return vectors.col(0).normalized();
-    }
-  } catch (const std::exception&) {  // Spectra throws on some degenerate operators
-  }
-  return start;
-}
-
-struct Leading {
-  Vector v;
-  bool converged;
+/// A unit vector with what was measured at it.
+struct Candidate {
+  Vector x{};
+  Vector half{};          ///< B x
+  Vector image{};         ///< G x
+  double square = 0.0;    ///< ‖B x‖² = xᵀG x
+  double residual = 0.0;  ///< ‖G x − square x‖ / square
+  bool accepted = false;
 };
 
-Leading iterative_right_vector(Probe& probe, Index rows, Index cols,
-                               const SpectralNormOptions& options) {
-  const bool wide = cols > rows;
-  const Index size = std::min(rows, cols);
-  Rng rng(options.seed);
-  const Vector start = Vector(normal_matrix(rng, size, 1)).normalized();
-  const double scale = (wide ? probe.apply_adjoint(start) : probe.apply(start)).stableNorm();
-  if (!(scale > 0.0)) {  // the zero operator, almost surely
-    return {Vector::Unit(cols, 0), true};
-  }
+Candidate measure(Gram& gram, Vector x, double tolerance) {
+  Candidate c{.x = std::move(x)};
+  c.half = gram.half(c.x);
+  c.image = gram.image(c.half);
+  c.square = c.half.squaredNorm();
+  c.residual = c.square > 0.0 ? (c.image - c.square * c.x).norm() / c.square : 0.0;
+  const double slack = std::max(tolerance, 1e-13);  // rounding
+  c.accepted = c.residual <= tolerance && c.square >= gram.gain() * (1.0 - slack);
+  return c;
+}
 
-  Gram gram(probe, size, wide, scale);
-  Vector v = propose(gram, start, options);
-  const double slack = std::max(options.relative_tolerance, 1e-14);
-  bool converged = false;
-  for (Index step = 0; step <= options.max_restarts && !converged; ++step) {
-    const Vector image = gram * v;
-    const double square = v.dot(image);
-    const bool settled = (image - square * v).norm() <= options.relative_tolerance * square;
-    converged = settled && square >= gram.gain() * (1.0 - slack);
-    if (!converged) {
-      v = square >= 0.5 * gram.gain() ? image.normalized() : (gram * start).normalized();
+Vector starting_vector(Gram& gram, const SpectralNormOptions& options) {
+  Rng rng(options.seed);
+  Vector random = Vector(normal_matrix(rng, gram.size(), 1)).normalized();
+  if (options.start.size() == 0) {
+    return random;
+  }
+  const Vector guess = options.start.stableNormalized();
+  const Vector x = gram.wide() ? gram.product(guess, false).stableNormalized() : guess;
+  return (x + 0.1 * random).normalized();
+}
+
+Candidate dense(Gram& gram, double tolerance) {
+  Columns b(gram.product(Vector::Unit(gram.size(), 0), gram.wide()));
+  b.conservativeResize(Eigen::NoChange, gram.size());
+  for (Index j = 1; j < gram.size() && gram.finite(); ++j) {
+    b.col(j) = gram.product(Vector::Unit(gram.size(), j), gram.wide());
+  }
+  const double scale = gram.finite() ? b.cwiseAbs().maxCoeff() : 0.0;
+  if (!(scale > 0.0)) {
+    return {.x = Vector::Unit(gram.size(), 0), .accepted = true};
+  }
+  gram.set_scale(scale);
+  b /= scale;
+  const Eigen::SelfAdjointEigenSolver<Columns> eigen(b.transpose() * b);
+  return measure(gram, eigen.eigenvectors().rightCols<1>(), tolerance);
+}
+
+Candidate power(Gram& gram, Vector x, const SpectralNormOptions& options) {
+  for (Index step = 0;; ++step) {
+    Candidate c = measure(gram, std::move(x), options.relative_tolerance);
+    if (c.accepted || step == options.max_restarts || !gram.finite()) {
+      return c;
+    }
+    x = c.image.normalized();
+  }
+}
+
+/// Thick-restart Lanczos: `basis` Q is orthonormal, `projected` is QᵀG Q, and G Q stays within
+/// span(Q, next). Orthogonality is kept by projecting twice on all of Q.
+Candidate lanczos(Gram& gram, Vector next, const SpectralNormOptions& options) {
+  // A residual can be small because the start lacks the leading vector, not because it is found.
+  // The residual then points to it, and two more steps along it bring it out.
+  constexpr int settled_steps = 3;
+
+  const double tolerance = options.relative_tolerance;
+  const Index capacity = std::min(options.subspace_size, gram.size());
+  Columns basis(gram.size(), capacity);
+  Columns projected = Columns::Zero(capacity, capacity);
+  Index count = 0;
+  int settled = 0;
+  for (Index restarts = 0;;) {
+    basis.col(count) = next;
+    next = gram.image(gram.half(next));
+    const auto q = basis.leftCols(++count);
+    Vector h = Vector::Zero(count);
+    for (int pass = 0; pass < 2; ++pass) {
+      const Vector part = q.transpose() * next;
+      next -= q * part;
+      h += part;
+    }
+    projected.col(count - 1).head(count) = h;
+    projected.row(count - 1).head(count) = h.transpose();
+
+    const Eigen::SelfAdjointEigenSolver<Columns> eigen(projected.topLeftCorner(count, count));
+    const double largest = eigen.eigenvalues()(count - 1);
+    const double beta = next.norm();
+    const double residual = beta * std::abs(eigen.eigenvectors()(count - 1, count - 1));
+    settled = residual <= tolerance * largest ? settled + 1 : 0;
+    const bool invariant = beta <= 1e-15 * largest;
+    const bool spent = count == capacity && restarts == options.max_restarts;
+    if (settled == settled_steps || invariant || spent || !gram.finite()) {
+      const Vector ritz = q * eigen.eigenvectors().col(count - 1);
+      Candidate c = measure(gram, ritz.normalized(), tolerance);
+      if (c.accepted || restarts == options.max_restarts || !gram.finite()) {
+        return c;
+      }
+      // Go on from the candidate alone.
+      ++restarts;
+      basis.col(0) = c.x;
+      projected(0, 0) = c.square;
+      next = c.image - c.x * c.x.dot(c.image);
+      next.normalize();
+      count = 1;
+      settled = 0;
+      continue;
+    }
+    next /= beta;
+    if (count == capacity) {
+      ++restarts;
+      const Index keep = capacity / 2;
+      basis.leftCols(keep) = (q * eigen.eigenvectors().rightCols(keep)).eval();
+      projected.topLeftCorner(keep, keep) = eigen.eigenvalues().tail(keep).asDiagonal();
+      count = keep;
     }
   }
-  return {wide ? probe.apply_adjoint(v).stableNormalized() : v, converged};
 }
 
 }  // namespace
@@ -182,31 +221,44 @@ std::string_view to_string(Termination termination) {
 }
 
 SpectralNorm spectral_norm(OperatorRef a, const SpectralNormOptions& options) {
-  require_valid(options);
-  const Index smaller = std::min(a.rows(), a.cols());
-  if (smaller == 0) {
-    return {.value = 0.0,
-            .right_vector = Vector::Zero(a.cols()),
-            .residual = 0.0,
-            .termination = Termination::converged};
+  require_valid(options, a.cols());
+  const auto first_unit = [](Index size) {
+    return Vector(size > 0 ? Vector(Vector::Unit(size, 0)) : Vector());
+  };
+  SpectralNorm result{.value = 0.0,
+                      .right_vector = first_unit(a.cols()),
+                      .left_vector = first_unit(a.rows()),
+                      .residual = 0.0,
+                      .termination = Termination::converged};
+  Gram gram(a);
+  if (gram.size() == 0) {
+    return result;
   }
 
-  Probe probe(a);
-  const bool dense = smaller <= std::max<Index>(options.dense_limit, 2);
-  const Leading found = dense ? Leading{dense_right_vector(probe, a.rows(), a.cols()), true}
-                              : iterative_right_vector(probe, a.rows(), a.cols(), options);
-  const Vector image = probe.apply(found.v);
-  const double sigma = image.stableNorm();
-  const double residual =
-      sigma > 0.0 ? (probe.apply_adjoint(image / sigma) / sigma - found.v).norm() : 0.0;
-  if (!probe.finite() || !std::isfinite(sigma)) {
-    return {.products = probe.products()};
+  Candidate c;
+  if (options.method == SpectralMethod::lanczos && gram.size() <= options.dense_limit) {
+    c = dense(gram, options.relative_tolerance);
+  } else {
+    Vector start = starting_vector(gram, options);
+    c = options.method == SpectralMethod::lanczos ? lanczos(gram, std::move(start), options)
+                                                  : power(gram, std::move(start), options);
   }
-  return {.value = sigma,
-          .right_vector = found.v,
-          .residual = residual,
-          .products = probe.products(),
-          .termination = found.converged ? Termination::converged : Termination::restart_limit};
+  const double length = c.half.norm();
+  result.value = gram.scale() * length;
+  result.products = gram.products();
+  if (!gram.finite() || !std::isfinite(result.value)) {
+    return {.products = gram.products()};
+  }
+  result.residual = c.residual;
+  result.termination = c.accepted ? Termination::converged : Termination::restart_limit;
+  if (result.value > 0.0) {
+    result.right_vector = std::move(c.x);
+    result.left_vector = c.half / length;
+    if (gram.wide()) {
+      result.right_vector.swap(result.left_vector);
+    }
+  }
+  return result;
 }
 
 }  // namespace lipsa

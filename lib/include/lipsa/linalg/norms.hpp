@@ -16,13 +16,57 @@ std::string_view to_string(Norm norm);  ///< "1", "2", "inf"
 /// \throws std::invalid_argument  `text` is none of "1", "2", "inf"
 Norm parse_norm(std::string_view text);
 
+// Every function below throws std::invalid_argument when an entry is not finite, returns 0 for an
+// empty or a zero matrix, and returns +inf when the norm exceeds the largest double.
+
+/// The norms as computed: an error of a few units in the last place times the number of terms.
+/// \test tests/linalg/norms_test.cpp
 double norm_1(const ConstMatrixRef& a);          ///< max_j Σ_i |a_ij|
 double norm_inf(const ConstMatrixRef& a);        ///< max_i Σ_j |a_ij|
 double norm_frobenius(const ConstMatrixRef& a);  ///< (Σ a_ij²)^½, without overflow
 
+/// |(|x_1|_2, …, |x_n|_2)|_p for the rows x_i of a token matrix: p over tokens, 2 over features.
+double mixed_norm(const ConstMatrixRef& x, Norm p);
+
+/// At or above the norm, rounding covered: each operation that rounds down is moved up to the next
+/// double, so a result whose operations are all exact is the norm itself.
+/// \test tests/linalg/norms_test.cpp
 double upper_bound_norm_1(const ConstMatrixRef& a);
 double upper_bound_norm_inf(const ConstMatrixRef& a);
 double upper_bound_norm_frobenius(const ConstMatrixRef& a);
+
+/// At or above |A|_2, rounding covered; above it by less than one part in 10¹² up to 256 × 256.
+///
+/// The smallest of |A|_F, (|A|_1 |A|_inf)^½, and, with B = A V for a computed eigenbasis V of AᵀA
+/// (A transposed first when wide),
+///
+///     |A|_2 = |B V⁻¹|_2 ≤ |B|_2 / σ_min(V),
+///     |B|_2² ≤ max_i (BᵀB)_ii + |offdiag BᵀB|_F,      σ_min(V)² ≥ 1 − |VᵀV − I|_F.
+///
+/// This holds for every V with |VᵀV − I|_F < 1: a poor V loosens the bound and cannot break it. The
+/// three products are split so that their leading parts are exact, and what remains is bounded.
+/// Cost: nine matrix products and one symmetric eigenproblem of size min(rows, cols).
+///
+/// Relies on BLAS products being sums, in any order and with or without fused operations, of the
+/// products of entries: not on Strassen's scheme.
+///
+/// \source Rump, BIT Numer. Math. 51 (2011) 367–384, for the inequality;
+///         Ozaki, Ogita, Oishi & Rump, Numer. Algorithms 59 (2012) 95–118, for the split products.
+/// \test   tests/linalg/norms_test.cpp
 double upper_bound_spectral_norm(const ConstMatrixRef& a);
+
+/// At or above the operator norm of J induced by the mixed norm (p over tokens, 2 over features),
+/// J being made of blocks of the given size, one a pair of output and input tokens:
+///
+///     p = inf: max over block rows of Σ_j |J_ij|_2,
+///     p = 1:   max over block columns of Σ_i |J_ij|_2,
+///
+/// by the triangle inequality, hence above the induced norm even in exact arithmetic unless blocks
+/// are 1 × 1; p = 2: upper_bound_spectral_norm(J).
+///
+/// \throws std::invalid_argument  a block size is below 1 or does not divide the size of J
+/// \test   tests/linalg/norms_test.cpp
+double upper_bound_mixed_operator_norm(const ConstMatrixRef& j, Index rows_per_block,
+                                       Index cols_per_block, Norm p);
 
 }  // namespace lipsa

@@ -1,0 +1,390 @@
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <filesystem>
+#include <optional>
+#include <thread>
+
+#include "commands.hpp"
+#include "common/list.hpp"
+#include "common/presets.hpp"
+#include "lipsa/core/atomic_file.hpp"
+#include "lipsa/core/parallel.hpp"
+#include "lipsa/core/version.hpp"
+#include "lipsa/experiment/sweep.hpp"
+#include "lipsa/experiment/sweep_journal.hpp"
+#include "lipsa/experiment/sweep_plot.hpp"
+
+extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX asks for it
+
+namespace lipsa::cli {
+namespace {
+
+namespace fs = std::filesystem;
+namespace po = boost::program_options;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::array default_presets{"kim2021-fig2", "dot-growth"};
+constexpr std::array grid_options{"attention", "norm", "tokens",  "dim",  "heads",
+                                  "radius",    "mask", "weights", "input"};
+
+constexpr std::string_view examples =
+    "  lipsa bound-sweep\n"
+    "      the paper's figure 2 and the growth of dot-product attention, into ./bound-sweep/\n"
+    "  lipsa bound-sweep --attention l2 --norm inf,2 --tokens 8:128:2x --dim 4 --heads 2 \\\n"
+    "      --weights glorot --out glorot\n"
+    "      bounds and lower bounds for random weights, tables and pictures in ./glorot/\n"
+    "  lipsa bound-sweep --attention dot --norm 2 --weights layer.npz --input layer.npz\n"
+    "      the norm of the Jacobian of a layer at the tokens in its file\n\n"
+    "Lists are 8,16,32 or 8:256:2x (geometric) or 0:100:10 (arithmetic).\n";
+
+struct Options {
+  std::string attention = "l2";
+  std::string norm = "inf";
+  std::string tokens{};
+  std::string dim = "1";
+  std::string heads = "1";
+  std::string radius = "inf";
+  std::string mask = "none";
+  std::string weights = "identity";
+  std::string input{};
+  Index restarts = SweepSettings{}.restarts;
+  Index steps = SweepSettings{}.steps;
+  double learning_rate = SweepSettings{}.learning_rate;
+  std::string seed = "0";
+  std::string preset{};
+  Index threads = 0;
+  std::string out{};
+  bool resume = false;
+  std::string format = "text";
+  bool quiet = false;
+};
+
+po::options_description describe(Options& o) {
+  const auto text = [](std::string& field) { return po::value(&field)->default_value(field); };
+  std::string presets_text;
+  for (const Preset& preset : presets()) {
+    presets_text += fmt::format("{}{}", presets_text.empty() ? "" : ", ", preset.name);
+  }
+  po::options_description options("Options");
+  // clang-format off
+  options.add_options()
+      ("attention", text(o.attention), "list of l2 (tied), dot, l2-untied")
+      ("norm", text(o.norm), "list of inf, 2, 1")
+      ("tokens", po::value(&o.tokens), "list of numbers of tokens n")
+      ("dim", text(o.dim), "list of numbers of features D")
+      ("heads", text(o.heads), "list of numbers of heads H")
+      ("radius", text(o.radius), "list of radii of the ball |x_i|_2 <= R that tokens keep to")
+      ("mask", text(o.mask), "list of none, causal")
+      ("weights", text(o.weights), "identity, glorot, gaussian:SIGMA or a file .npz with W_Q, W_K, W_V, W_O, heads")
+      ("input", po::value(&o.input), "tokens, .npy or the X of a .npz: the norm there in place of the ascent")
+      ("restarts", po::value(&o.restarts)->default_value(o.restarts), "random starts of the ascent")
+      ("steps", po::value(&o.steps)->default_value(o.steps), "ascent steps a start may take")
+      ("learning-rate", po::value(&o.learning_rate)->default_value(o.learning_rate, fmt::format("{}", o.learning_rate)), "step of Adam")
+      ("seed", text(o.seed), "seed of weights and starts")
+      ("preset", po::value(&o.preset), fmt::format("options from a preset, what is typed wins: {}", presets_text).c_str())
+      ("threads", po::value(&o.threads)->default_value(o.threads), "threads to use, 0 for all; results are the same")
+      ("out", po::value(&o.out), "folder of the results [./bound-sweep, or in it one named by the preset]")
+      ("resume", po::bool_switch(&o.resume), "continue an interrupted sweep in that folder")
+      ("format", text(o.format), "of stdout: text, csv, json, markdown, latex")
+      ("quiet", po::bool_switch(&o.quiet), "no notes and no progress on stderr");
+  // clang-format on
+  return options;
+}
+
+template <class T, class F>
+std::vector<T> parse_list(std::string_view option, const std::string& text, const F& parse_one) {
+  std::vector<T> list;
+  for (const std::string_view word : parse_words(option, text)) {
+    list.push_back(parse_one(word));
+  }
+  return list;
+}
+
+Mask::Kind parse_mask(std::string_view text) {
+  for (const auto kind : {Mask::Kind::none, Mask::Kind::causal}) {
+    if (text == to_string(kind)) {
+      return kind;
+    }
+  }
+  throw std::invalid_argument(fmt::format("--mask must be none or causal, got '{}'", text));
+}
+
+std::uint64_t parse_seed(const std::string& text) {
+  std::uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (error != std::errc() || end != text.data() + text.size() || seed > INT64_MAX) {
+    throw std::invalid_argument(
+        fmt::format("--seed must be a whole number from 0 to 2^63 - 1, got '{}'", text));
+  }
+  return seed;
+}
+
+SweepSettings settings_of(const Options& o, const po::variables_map& values) {
+  const auto typed = [&](const char* name) { return !values[name].defaulted(); };
+  SweepSettings s;
+  s.attention = parse_list<AttentionKind>("attention", o.attention, parse_attention_kind);
+  s.norms = parse_list<Norm>("norm", o.norm, parse_norm);
+  s.masks = parse_list<Mask::Kind>("mask", o.mask, parse_mask);
+  s.dims = parse_indices("dim", o.dim);
+  s.heads = parse_indices("heads", o.heads);
+  s.radii = parse_reals("radius", o.radius);
+  s.weights = o.weights;
+  s.restarts = o.restarts;
+  s.steps = o.steps;
+  s.learning_rate = o.learning_rate;
+  s.seed = parse_seed(o.seed);
+  if (!o.tokens.empty()) {
+    s.tokens = parse_indices("tokens", o.tokens);
+  }
+  const bool file_weights = o.weights.ends_with(".npz");
+  for (const char* name : {"dim", "heads"}) {
+    if (file_weights && typed(name)) {
+      throw std::invalid_argument(fmt::format(
+          "--{} must not be given with --weights {}, which has its own", name, o.weights));
+    }
+  }
+  if (values.count("input") != 0) {
+    s.input = o.input;
+    for (const char* name : {"tokens", "radius", "restarts", "steps", "learning-rate"}) {
+      if (values.count(name) != 0 && typed(name)) {
+        throw std::invalid_argument(fmt::format(
+            "--{} must not be given with --input, at whose tokens the norm is taken", name));
+      }
+    }
+  } else if (s.tokens.empty()) {
+    throw std::invalid_argument(
+        "give --tokens, or tokens in a file by --input, or a --preset; without any of these "
+        "options "
+        "the default presets run");
+  }
+  return s;
+}
+
+/// The table for people: columns that say the same in every row move into a caption.
+std::string for_people(const Table& table, TableFormat format) {
+  Table shown;
+  std::string caption;
+  shown.rows.resize(table.rows.size());
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    const std::string& column = table.columns[c];
+    if (column.starts_with("lower_bound_") && std::isdigit(column.back()) != 0) {
+      continue;  // starts 2 to 5: in the files
+    }
+    const bool constant = table.rows.size() > 1 && c < 11 &&
+                          std::all_of(table.rows.begin(), table.rows.end(), [&](const auto& row) {
+                            return row[c] == table.rows.front()[c];
+                          });
+    if (constant) {
+      const Table one{{column}, {{table.rows.front()[c]}}};
+      std::string text = format_table(one, TableFormat::csv);
+      text = text.substr(text.find('\n') + 1);
+      text.pop_back();
+      caption += fmt::format("{}{}={}", caption.empty() ? "" : " ", column, text);
+      continue;
+    }
+    shown.columns.push_back(column);
+    for (std::size_t r = 0; r < table.rows.size(); ++r) {
+      shown.rows[r].push_back(table.rows[r][c]);
+    }
+  }
+  if (!caption.empty()) {
+    caption = (format == TableFormat::latex ? "% " : "") + caption + "\n" +
+              (format == TableFormat::markdown ? "\n" : "");
+  }
+  return caption + format_table(shown, format);
+}
+
+std::string fits_text(const std::vector<GrowthFit>& fits, TableFormat format) {
+  if (fits.empty()) {
+    return {};
+  }
+  Table table{{"fit", "radius_from", "radius_to", "slope_estimate", "slope_estimate_witness"}, {}};
+  for (const GrowthFit& fit : fits) {
+    table.rows.push_back({fit.curve, fit.radius_from, fit.radius_to, fit.slope,
+                          std::isnan(fit.slope_witness) ? Cell() : Cell(fit.slope_witness)});
+  }
+  return "\n" + format_table(table, format);
+}
+
+std::string render(const Sweep& sweep, const std::vector<SweepRow>& rows, TableFormat format) {
+  switch (format) {
+    case TableFormat::csv:
+      return format_table(sweep_table(sweep, rows), format);
+    case TableFormat::json:
+      return sweep_json(sweep, rows);
+    default:
+      return for_people(sweep_table(sweep, rows), format) + fits_text(fit_growth(rows), format);
+  }
+}
+
+/// Runs gnuplot on the script in its folder; false when there is no gnuplot or it fails.
+bool run_gnuplot(const fs::path& folder, const std::string& script) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
+  std::string program = "gnuplot";
+  std::string argument = script;
+  char* arguments[] = {program.data(), argument.data(), nullptr};
+  pid_t process = 0;
+  const int error = posix_spawnp(&process, program.c_str(), &actions, nullptr, arguments, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  int status = 0;
+  return error == 0 && waitpid(process, &status, 0) == process && WIFEXITED(status) &&
+         WEXITSTATUS(status) == 0;
+}
+
+void draw(const fs::path& folder, const std::vector<SweepRow>& rows, bool quiet) {
+  for (const char* picture : {"sweep.svg", "sweep.png", "sweep.gp"}) {  // never those of other rows
+    std::error_code ignored;
+    fs::remove(folder / picture, ignored);
+  }
+  const std::string script = sweep_gnuplot(rows);
+  if (script.empty()) {
+    note(quiet, "No picture: the configurations span no axis.");
+    return;
+  }
+  write_file_atomically(folder / "sweep.gp", script);
+  if (!run_gnuplot(folder, "sweep.gp")) {
+    note(quiet, fmt::format("No picture: gnuplot is missing or failed. The script is {}.",
+                            (folder / "sweep.gp").string()));
+  }
+}
+
+std::string meta_json(Arguments arguments, double seconds, Index threads) {
+  std::string line = "lipsa bound-sweep";
+  for (const std::string& argument : arguments) {
+    line += " " + argument;
+  }
+  const Table table{{"version", "commit", "compiler", "command_line", "date", "seconds", "threads"},
+                    {{std::string(version()), std::string(commit()), std::string(compiler()), line,
+                      fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))),
+                      seconds, std::int64_t{threads}}}};
+  return format_table(table, TableFormat::json);
+}
+
+double cost_of(const SweepRow& row) {
+  const auto n = static_cast<double>(row.n);
+  return n * static_cast<double>(row.D) * (row.norm == Norm::inf ? 1.0 : n);
+}
+
+/// One sweep, from settings to files; appends its text for stdout.
+bool run_sweep(const Sweep& sweep, const fs::path& folder, const Options& o, Arguments arguments,
+               const std::string& title, TableFormat format) {
+  for (const std::string& text : sweep.notes()) {
+    note(o.quiet, text);
+  }
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    throw WriteError(fmt::format("{}: {}", folder.string(), error.message()));
+  }
+  const auto start = Clock::now();
+  SweepJournal journal(folder / "sweep.journal", sweep, o.resume);
+  std::vector<SweepRow> rows;
+  {
+    double all = 0.0;
+    double done = 0.0;
+    for (Index k = 0; k < sweep.size(); ++k) {
+      all += cost_of(sweep.configuration(k));
+    }
+    Progress progress(o.quiet, title);
+    for (Index k = 0; k < sweep.size(); ++k) {
+      progress.show(done / all);
+      if (!journal.row(k)) {
+        journal.append(k, sweep.run(k));
+      }
+      rows.push_back(*journal.row(k));
+      done += cost_of(rows.back());
+    }
+  }
+  const Index threads =
+      o.threads > 0 ? o.threads : static_cast<Index>(std::thread::hardware_concurrency());
+  write_file_atomically(folder / "sweep.csv",
+                        format_table(sweep_table(sweep, rows), TableFormat::csv));
+  write_file_atomically(folder / "sweep.json", sweep_json(sweep, rows));
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  write_file_atomically(folder / "sweep.meta.json", meta_json(arguments, seconds, threads));
+  draw(folder, rows, o.quiet);
+  journal.remove();
+  fmt::print("{}", render(sweep, rows, format));
+  note(o.quiet,
+       fmt::format("{}: sweep.csv, sweep.json, sweep.meta.json, sweep.svg, sweep.png, sweep.gp",
+                   folder.string()));
+  return std::all_of(rows.begin(), rows.end(), [](const SweepRow& row) { return row.settled(); });
+}
+
+int run(Arguments arguments) {
+  Options first;
+  po::variables_map values;
+  if (!parse(bound_sweep, examples, arguments, describe(first), values)) {
+    return success;
+  }
+  po::notify(values);
+  const TableFormat format = parse_table_format(first.format);
+  std::optional<ThreadLimit> limit;
+  if (first.threads != 0) {
+    limit.emplace(first.threads);
+  }
+
+  std::vector<std::string> jobs{first.preset};
+  const bool chosen = values.count("preset") != 0 ||
+                      std::any_of(grid_options.begin(), grid_options.end(), [&](const char* name) {
+                        return values.count(name) != 0 && !values[name].defaulted();
+                      });
+  if (!chosen) {
+    jobs.assign(default_presets.begin(), default_presets.end());
+  }
+
+  // Everything is checked before the first row is computed.
+  struct Job {
+    std::string title;
+    fs::path folder;
+    Sweep sweep;
+  };
+  std::vector<Job> sweeps;
+  for (const std::string& preset : jobs) {
+    Options o;
+    const auto options = describe(o);
+    po::variables_map own;
+    if (!parse(bound_sweep, examples, arguments, options, own)) {
+      return success;
+    }
+    if (!preset.empty()) {
+      apply_preset(preset, options, own);
+    }
+    po::notify(own);
+    fs::path folder = own.count("out") != 0 ? fs::path(o.out) : fs::path("bound-sweep");
+    if (!preset.empty() && (own.count("out") == 0 || jobs.size() > 1)) {
+      folder /= preset;
+    }
+    sweeps.push_back({preset.empty() ? "bound-sweep" : preset, folder, Sweep(settings_of(o, own))});
+  }
+
+  bool settled = true;
+  for (const Job& job : sweeps) {
+    if (&job != sweeps.data()) {
+      fmt::print("\n");
+    }
+    if (format == TableFormat::text && sweeps.size() > 1) {
+      fmt::print("{}\n", job.title);
+    }
+    settled = run_sweep(job.sweep, job.folder, first, arguments, job.title, format) && settled;
+  }
+  return settled ? success : unsettled;
+}
+
+}  // namespace
+
+const Command bound_sweep{"bound-sweep", "Bounds from above and below over a grid of layers.",
+                          &run};
+
+}  // namespace lipsa::cli

@@ -1,0 +1,11 @@
+/// \file
+/// The commands of the program, one file each.
+#pragma once
+
+#include "common/cli.hpp"
+
+namespace lipsa::cli {
+
+extern const Command bound_sweep;
+
+}  // namespace lipsa::cli

@@ -1,0 +1,45 @@
+/// \file
+/// Tokens at which attention is known to be steep: where to start an ascent, and witnesses.
+#pragma once
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "lipsa/attention/multi_head.hpp"
+#include "lipsa/core/types.hpp"
+#include "lipsa/linalg/norms.hpp"
+
+namespace lipsa {
+
+struct NamedTokens {
+  std::string name{};
+  Matrix x{};  ///< n × D
+};
+
+/// The token whose rows of J are as large as any token's may become, by moving tokens about: the
+/// first without a mask, where permuting tokens permutes J; the last of a causal mask, which sees
+/// all. −1 for an arbitrary mask.
+Index probe_token(const Mask& mask, Index n);
+
+/// Steep tokens for a kind of attention, one set for each head h and idea, named "idea" for H = 1
+/// and "idea:h" for more; each within the ball ‖x_i‖₂ ≤ radius. May be empty.
+///
+/// | kind      | idea              | tokens                                                    |
+/// |-----------|-------------------|-----------------------------------------------------------|
+/// | l2        | three-clusters    | 0, half at +y, half at −y in z = √s W_Qᵀx, |y| as the sharp
+/// inf bound has it; its maximiser for odd n | | l2        | opposite-clusters | the same along one
+/// coordinate, t² = 1 + W((n−1)/e)        | | dot       | zero-and-opposite | x_p = 0 (or where its
+/// query vanishes), half at +R u, half at −R u, u the top right singular vector of A | | dot |
+/// eigenvector       | the extremal tokens of Castin et al., u an eigenvector of Aᵀ | | l2-untied |
+/// mirror            | two clusters whose keys are equally far from the query of the probe token |
+///
+/// For dot and l2-untied, R is `radius`, or 10 when that is infinite: their norms grow with R².
+///
+/// \source Kim et al. 2021, section 3.1; Castin, Ablin & Peyré 2024, proposition 3.4; the L2 ideas
+///         are derived here.
+/// \test   tests/search/starts_test.cpp
+std::vector<NamedTokens> analytic_starts(const MultiHead& layer, const Mask& mask, Index n,
+                                         double radius = std::numeric_limits<double>::infinity());
+
+}  // namespace lipsa

@@ -1,0 +1,217 @@
+/// \file
+/// The program as a user meets it: exit codes, messages, files.
+#include <sys/wait.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <string>
+
+#include "files.hpp"
+#include "lipsa/core/npy.hpp"
+#include "lipsa/core/npz.hpp"
+
+namespace lipsa {
+namespace {
+
+struct Outcome {
+  int code = -1;
+  std::string out{};
+  std::string err{};
+};
+
+class CliTest {
+ protected:
+  /// Runs `lipsa` + arguments in the folder of the test.
+  Outcome lipsa(const std::string& arguments, const std::string& before = "") {
+    const std::string command = "cd '" + (folder / ".").string() + "' || exit 99; { " + before +
+                                " '" LIPSA_PROGRAM "' " + arguments +
+                                "; } >out.txt 2>err.txt </dev/null";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, get_bytes(folder / "out.txt"),
+            get_bytes(folder / "err.txt")};
+  }
+
+  TemporaryFolder folder;
+};
+
+using Catch::Contains;
+
+const std::string quick = "bound-sweep --tokens 3,5 --restarts 2 ";
+
+TEST_CASE_METHOD(CliTest, "lipsa: help and version", "[cli]") {
+  const Outcome help = lipsa("--help");
+  CHECK(help.code == 0);
+  CHECK_THAT(help.out, Contains("bound-sweep") && Contains("Exit codes"));
+  CHECK(help.err.empty());
+  CHECK_THAT(lipsa("--version").out, Catch::StartsWith("lipsa 0."));
+  const Outcome sweep = lipsa("bound-sweep --help");
+  CHECK(sweep.code == 0);
+  CHECK_THAT(sweep.out, Contains("--attention arg (=l2)") && Contains("Examples") &&
+                            Contains("kim2021-fig2") && Contains("--restarts arg (=50)"));
+  CHECK(lipsa("").code == 2);
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa: a wrong command line exits with 2 and says what to do", "[cli]") {
+  const auto [arguments, message] = GENERATE(table<std::string, std::string>(
+      {{"bound-swep", "there is no command 'bound-swep'"},
+       {"bound-sweep --tokns 3", "tokns"},
+       {"bound-sweep --token 3", "token"},  // no guessing (case G2)
+       {"bound-sweep --tokens 3,x", "--tokens must be a number, got 'x'"},
+       {"bound-sweep --tokens 2.5", "--tokens must be whole numbers"},
+       {"bound-sweep --tokens -3",
+        "tokens must be at least 1, got -3"},  // read as a number (case G1)
+       {"bound-sweep --tokens 3 --radius -1:3:1", "radius must be positive, got -1"},
+       {"bound-sweep --tokens 8:2:2x", "a rising range"},
+       {"bound-sweep --tokens 3 --norm 3", "3"},
+       {"bound-sweep --tokens 3 --attention cosine",
+        "attention must be dot, l2 or l2-untied, got 'cosine'"},
+       {"bound-sweep --tokens 3 --mask diagonal", "--mask must be none or causal, got 'diagonal'"},
+       {"bound-sweep --tokens 3 --seed -1", "--seed must be a whole number"},
+       {"bound-sweep --tokens 3 --threads -2", "threads must be at least 1, got -2"},
+       {"bound-sweep --tokens 3 --format html",
+        "format must be text, csv, json, markdown or latex"},
+       {"bound-sweep --tokens 3 --dim 4 --heads 3", "heads must divide dim = 4, got 3"},
+       {"bound-sweep --preset figure-2",
+        "--preset must be one of dot-growth, kim2021-fig2, kim2021-lip2"},
+       {"bound-sweep --attention dot",
+        "give --tokens, or tokens in a file by --input, or a --preset"},
+       {"bound-sweep --tokens 3 --input X.npy", "--tokens must not be given with --input"},
+       {"bound-sweep --steps 5 --input X.npy", "--steps must not be given with --input"},
+       {"bound-sweep --tokens 3 --dim 4 --weights w.npz",
+        "--dim must not be given with --weights w.npz"},
+       {"bound-sweep extra", "positional"}}));
+  CAPTURE(arguments);
+  const Outcome outcome = lipsa(arguments);
+  CHECK(outcome.code == 2);
+  CHECK_THAT(outcome.err, Contains(message));
+  CHECK_THAT(outcome.err, Contains("Try 'lipsa"));
+  CHECK(outcome.out.empty());
+  CHECK(folder.count() == 2);  // out.txt and err.txt: nothing was begun
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa: a bad file exits with 3 and is named", "[cli]") {
+  put_bytes(folder / "w.npz", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n");
+  put_bytes(folder / "text.npz", "hello");
+  write_npy(folder / "X.npy", to_array(Matrix(Matrix::Ones(3, 2))));
+  write_npz(folder / "part.npz", {{"W_Q", to_array(Matrix(Matrix::Ones(2, 2)))}});
+  const auto [arguments, message] = GENERATE(table<std::string, std::string>(
+      {{"bound-sweep --tokens 3 --weights missing.npz", "missing.npz"},
+       {"bound-sweep --tokens 3 --weights w.npz", "this is a Git LFS pointer, fetch the real file"},
+       {"bound-sweep --tokens 3 --weights text.npz", "text.npz"},
+       {"bound-sweep --tokens 3 --weights part.npz",
+        "part.npz: expected a member heads, found none"},
+       {"bound-sweep --dim 3 --input X.npy",
+        "X.npy: expected tokens of 3 features as the layer has, found 2"},
+       {"bound-sweep --input missing.npy", "missing.npy"}}));
+  CAPTURE(arguments);
+  const Outcome outcome = lipsa(arguments);
+  CHECK(outcome.code == 3);
+  CHECK_THAT(outcome.err, Contains(message));
+  CHECK(outcome.out.empty());
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa bound-sweep: files agree with stdout; data only on stdout",
+                 "[cli]") {
+  const Outcome csv = lipsa(quick + "--out r --format csv");
+  CHECK(csv.code == 0);
+  CHECK(csv.out == get_bytes(folder / "r/sweep.csv"));
+  CHECK_THAT(csv.out, Catch::StartsWith(
+                          "attention,weights,mask,n,D,H,d,radius,norm,seed,restarts,lower_bound,"));
+  CHECK_THAT(csv.out, Contains(",tightness,status\n"));
+  CHECK_THAT(csv.err, Contains("r: sweep.csv, sweep.json"));
+  const Outcome json = lipsa(quick + "--out r --format json --quiet");
+  CHECK(json.out == get_bytes(folder / "r/sweep.json"));
+  CHECK(json.err.empty());
+  CHECK_THAT(get_bytes(folder / "r/sweep.meta.json"),
+             Contains("\"seconds\"") && Contains("--format json"));
+  CHECK_FALSE(std::filesystem::exists(folder / "r/sweep.journal"));
+  CHECK_THAT(get_bytes(folder / "r/sweep.gp"), Contains("set logscale xy"));
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa bound-sweep: the same bytes for 1 and 2 threads", "[cli]") {
+  const std::string grid =
+      quick +
+      "--attention l2,dot,l2-untied --norm inf,2,1 --dim 4 --heads 2 --weights glorot "
+      "--radius 2 --mask none,causal --format csv --quiet ";
+  const Outcome one = lipsa(grid + "--threads 1 --out one");
+  const Outcome two = lipsa(grid + "--threads 2 --out two");
+  CHECK((one.code == 0 || one.code == 4));
+  CHECK(one.out == two.out);
+  CHECK(one.out.size() > 1000);
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa bound-sweep: what is typed wins over the preset", "[cli]") {
+  const Outcome outcome =
+      lipsa("bound-sweep --preset kim2021-fig2 --tokens 3 --restarts 1 --format csv --quiet");
+  CHECK(outcome.code == 0);
+  CHECK_THAT(outcome.out, Contains("\nl2,identity,none,3,1,1,1,inf,inf,0,1,"));
+  CHECK(std::filesystem::exists(folder / "bound-sweep/kim2021-fig2/sweep.csv"));
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa bound-sweep: an ascent cut short exits with 4 and keeps its row",
+                 "[cli]") {
+  const Outcome outcome =
+      lipsa("bound-sweep --tokens 50 --restarts 1 --steps 2 --format csv --quiet");
+  CHECK(outcome.code == 4);
+  CHECK_THAT(outcome.out, Contains(",step limit\n"));
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa bound-sweep: an output that cannot be written exits with 5",
+                 "[cli]") {
+  put_bytes(folder / "file", "in the way");
+  const Outcome outcome = lipsa(quick + "--out file");
+  CHECK(outcome.code == 5);
+  CHECK(outcome.out.empty());
+  CHECK(get_bytes(folder / "file") == "in the way");
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa bound-sweep: a full disk exits with 5, keeps old results whole",
+                 "[cli]") {
+  CHECK(lipsa(quick + "--out r").code == 0);
+  const std::string before = get_bytes(folder / "r/sweep.csv");
+  // One block of 512 bytes a file is all there is, and a write beyond it fails.
+  const Outcome outcome =
+      lipsa("bound-sweep --tokens 3,5,7 --restarts 2 --out r", "trap '' XFSZ; ulimit -f 1;");
+  CHECK(outcome.code == 5);
+  CHECK(get_bytes(folder / "r/sweep.csv") == before);
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa bound-sweep: kill -9, then --resume, gives the same bytes",
+                 "[cli]") {
+  const std::string grid =
+      "bound-sweep --tokens 40:120:10 --norm 1,inf --restarts 4 --format csv --quiet ";
+  const Outcome whole = lipsa(grid + "--out whole");
+  // Killed as soon as the journal holds a row.
+  lipsa(grid +
+        "--out r & victim=$!; for i in $(seq 500); do [ \"$(wc -l 2>/dev/null < r/sweep.journal)\" "
+        "-ge 2 ] "
+        "2>/dev/null && break; sleep 0.01; done; kill -9 $victim; wait $victim; true");
+  REQUIRE(std::filesystem::exists(folder / "r/sweep.journal"));
+  CHECK_THAT(lipsa(grid + "--out r").err, Contains("continue it with --resume"));
+  CHECK_THAT(lipsa(grid + "--seed 1 --out r --resume").err, Contains("of other settings"));
+  const Outcome resumed = lipsa(grid + "--out r --resume");
+  CHECK(resumed.code == whole.code);
+  CHECK(resumed.out == whole.out);
+  CHECK(get_bytes(folder / "r/sweep.json") == get_bytes(folder / "whole/sweep.json"));
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa bound-sweep: without gnuplot leaves the script and a note",
+                 "[cli]") {
+  const Outcome outcome = lipsa(quick + "--out r", "PATH=/nowhere;");
+  CHECK(outcome.code == 0);
+  CHECK_THAT(outcome.err, Contains("The script is r/sweep.gp"));
+  CHECK(std::filesystem::exists(folder / "r/sweep.gp"));
+  CHECK_FALSE(std::filesystem::exists(folder / "r/sweep.png"));
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa bound-sweep: the norm at tokens of a file", "[cli]") {
+  write_npy(folder / "X.npy", to_array(Matrix((Matrix(3, 1) << 0.0, 1.5, -1.5).finished())));
+  const Outcome outcome =
+      lipsa("bound-sweep --input X.npy --attention l2,dot --norm inf,1,2 --format csv --quiet");
+  CHECK(outcome.code == 0);
+  CHECK_THAT(outcome.out, Contains(",local_norm,local_norm_kind,residual,lower_bound,") &&
+                              Contains(",estimate,") && Contains(",converged\n"));
+}
+
+}  // namespace
+}  // namespace lipsa

@@ -1,0 +1,201 @@
+/// \file
+/// How fast, beside what the machine can do. Each benchmark checks its result before it is timed
+/// and reports a rate; the ratios are in README.md beside this file.
+#include <benchmark/benchmark.h>
+
+#include <cmath>
+#include <stdexcept>
+#include <vector>
+
+#include "linalg/gemm.hpp"
+#include "lipsa/attention/jacobian.hpp"
+#include "lipsa/core/parallel.hpp"
+#include "lipsa/linalg/spectral_norm.hpp"
+#include "lipsa/search/ascent.hpp"
+#include "random_problems.hpp"
+
+namespace lipsa {
+namespace {
+
+using benchmark::Counter;
+
+void expect(bool holds, const char* what) {
+  if (!holds) {
+    throw std::runtime_error(what);
+  }
+}
+
+double as_double(Index i) {
+  return static_cast<double>(i);
+}
+
+struct Problem {
+  MultiHead layer;
+  Matrix x;
+};
+
+Problem problem(AttentionKind kind, Index n, Index D, Index H) {
+  Rng rng(1);
+  Problem p{test::random_layer(rng, kind, {n, D, H, D / H, D / H, D}), Matrix()};
+  p.x = normal_matrix(rng, n, D);
+  return p;
+}
+
+/// A product of J with a random vector agrees with the row block of one token.
+void check_against_products(const Jacobian& j, const ConstMatrixRef& block, Index token) {
+  Rng rng(2);
+  const Vector v = normal_matrix(rng, j.cols(), 1);
+  Vector jv(j.rows());
+  j.apply(v, jv);
+  const Vector expected = jv.segment(token * block.rows(), block.rows());
+  expect((block * v - expected).norm() <= 1e-10 * (1.0 + expected.norm()), "dense() is wrong");
+}
+
+/// The limit of dense_into: writing as many doubles, nothing else, by all threads.
+void write_bandwidth(benchmark::State& state) {
+  const Index rows = 4096;
+  Matrix out = Matrix::Zero(rows, 4096);
+  for (auto _ : state) {
+    parallel_for(64, [&](Index part) { out.middleRows(part * 64, 64).setConstant(1.5); });
+    benchmark::DoNotOptimize(out.data());
+  }
+  expect(out(rows - 1, 0) == 1.5, "not written");
+  state.counters["bytes"] =
+      Counter(as_double(out.size()) * 8.0, Counter::kIsIterationInvariantRate);
+}
+BENCHMARK(write_bandwidth)->UseRealTime()->Unit(benchmark::kMillisecond);
+
+/// The limit of products: independent 512 × 512 × 512 products, one a thread.
+void gemm_speed(benchmark::State& state) {
+  const Index size = 512;
+  const Index count = 8;
+  Rng rng(3);
+  const Matrix a = normal_matrix(rng, size, size);
+  const Matrix b = normal_matrix(rng, size, size);
+  std::vector<Matrix> c(static_cast<std::size_t>(count), Matrix::Zero(size, size));
+  const SerialBlas serial;
+  for (auto _ : state) {
+    parallel_for(count, [&](Index k) {
+      gemm(1.0, a, Op::plain, b, Op::plain, 0.0, c[static_cast<std::size_t>(k)]);
+    });
+  }
+  expect((c[0].row(5) - a.row(5) * b).norm() <= 1e-9, "gemm is wrong");
+  state.counters["flop"] = Counter(2.0 * as_double(count) * std::pow(as_double(size), 3),
+                                   Counter::kIsIterationInvariantRate);
+}
+BENCHMARK(gemm_speed)->UseRealTime()->Unit(benchmark::kMillisecond);
+
+void dense_into(benchmark::State& state, AttentionKind kind) {
+  const Problem p = problem(kind, 64, 64, state.range(0));
+  const Jacobian j(p.layer, p.x);
+  Matrix out(j.rows(), j.cols());
+  j.dense_into(out);
+  check_against_products(j, out.middleRows(17 * 64, 64), 17);
+  for (auto _ : state) {
+    j.dense_into(out);
+    benchmark::DoNotOptimize(out.data());
+  }
+  state.counters["bytes"] =
+      Counter(as_double(out.size()) * 8.0, Counter::kIsIterationInvariantRate);
+}
+BENCHMARK_CAPTURE(dense_into, dot, AttentionKind::dot)
+    ->Arg(1)
+    ->Arg(8)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(dense_into, l2, AttentionKind::l2)
+    ->Arg(1)
+    ->Arg(8)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+
+void norm_inf_streamed(benchmark::State& state, AttentionKind kind) {
+  const Problem p = problem(kind, 128, 64, 8);
+  const Jacobian j(p.layer, p.x);
+  const AttainedNorm norm = j.norm_inf();
+  const Matrix block = j.row_block(norm.index / 64);
+  check_against_products(j, block, norm.index / 64);
+  expect(std::abs(block.row(norm.index % 64).lpNorm<1>() - norm.value) <= 1e-10 * norm.value,
+         "norm_inf is wrong");
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(j.norm_inf().value);
+  }
+  state.counters["entries"] =
+      Counter(as_double(j.rows()) * as_double(j.cols()), Counter::kIsIterationInvariantRate);
+}
+BENCHMARK_CAPTURE(norm_inf_streamed, dot, AttentionKind::dot)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(norm_inf_streamed, l2, AttentionKind::l2)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+
+/// Multiply-adds of a product with J or Jᵀ, times two.
+double flop_of_product(const MultiHead& layer, Index n) {
+  const double H = as_double(layer.heads);
+  const double d = as_double(layer.head_width());
+  const double D = as_double(layer.width());
+  const double maps = (layer.kind == AttentionKind::l2 ? 2.0 : 3.0) + 1.0;  // Q, K, V, O
+  return 2.0 * (maps * as_double(n) * D * H * d + 4.0 * H * as_double(n) * as_double(n) * d);
+}
+
+void products(benchmark::State& state, AttentionKind kind) {
+  const Problem p = problem(kind, 512, 512, 8);
+  const Jacobian j(p.layer, p.x);
+  Rng rng(4);
+  Vector v = normal_matrix(rng, j.cols(), 1);
+  Vector u(j.rows());
+  j.apply(v, u);
+  Vector w(j.cols());
+  j.apply_adjoint(u, w);
+  expect(std::abs(u.squaredNorm() - v.dot(w)) <= 1e-10 * u.squaredNorm(), "products disagree");
+  for (auto _ : state) {
+    j.apply(v, u);
+    j.apply_adjoint(u, w);
+    benchmark::DoNotOptimize(w.data());
+  }
+  state.counters["flop"] =
+      Counter(2.0 * flop_of_product(p.layer, 512), Counter::kIsIterationInvariantRate);
+}
+BENCHMARK_CAPTURE(products, dot, AttentionKind::dot)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(products, l2, AttentionKind::l2)->UseRealTime()->Unit(benchmark::kMillisecond);
+
+/// |J|₂ as a user asks for it: the Jacobian made, then the norm to 1e-6.
+void norm_2(benchmark::State& state, AttentionKind kind) {
+  const Problem p = problem(kind, 512, 512, 8);
+  Index count = 0;
+  for (auto _ : state) {
+    const Jacobian j(p.layer, p.x);
+    const SpectralNorm norm = spectral_norm(j, {.relative_tolerance = 1e-6});
+    expect(norm.converged(), "spectral_norm did not converge");
+    count = norm.products;
+  }
+  state.counters["products"] = as_double(count);
+}
+BENCHMARK_CAPTURE(norm_2, dot, AttentionKind::dot)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(norm_2, l2, AttentionKind::l2)->UseRealTime()->Unit(benchmark::kMillisecond);
+
+void linearise(benchmark::State& state, AttentionKind kind) {
+  const Problem p = problem(kind, 512, 512, 8);
+  for (auto _ : state) {
+    const Jacobian j(p.layer, p.x);
+    benchmark::DoNotOptimize(j.rows());
+  }
+}
+BENCHMARK_CAPTURE(linearise, dot, AttentionKind::dot)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(linearise, l2, AttentionKind::l2)->UseRealTime()->Unit(benchmark::kMillisecond);
+
+/// Figure 2 of Kim et al., all six sizes.
+void figure_2(benchmark::State& state) {
+  const MultiHead layer = test::unit_layer(AttentionKind::l2);
+  for (auto _ : state) {
+    for (const Index n : {100, 200, 300, 500, 700, 1000}) {
+      const Ascent ascent = maximise_local_norm(layer, Mask::none(), n);
+      expect(ascent.best().lower_bound > 10.077, "the ascent fell short");
+    }
+  }
+}
+BENCHMARK(figure_2)->UseRealTime()->Unit(benchmark::kSecond)->Iterations(1);
+
+}  // namespace
+}  // namespace lipsa

@@ -1,0 +1,168 @@
+#include "lipsa/bounds/catalog.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "lipsa/bounds/kim2021.hpp"
+#include "lipsa/bounds/sharp_l2.hpp"
+#include "random_problems.hpp"
+
+namespace lipsa {
+namespace {
+
+Mask hiding_self(Index n, Index token) {
+  Mask::Visible visible = Mask::Visible::Constant(n, n, true);
+  visible(token, token) = false;
+  return Mask::arbitrary(std::move(visible));
+}
+
+TEST_CASE("catalog: names are unique and every entry is documented", "[bounds]") {
+  std::set<std::string_view> names;
+  for (const CatalogEntry& entry : catalog()) {
+    CAPTURE(entry.name);
+    CHECK(names.insert(entry.name).second);
+    CHECK_FALSE(entry.name.empty());
+    CHECK_FALSE(entry.statement.empty());
+    CHECK_FALSE(entry.source.empty());
+    CHECK_FALSE(entry.domain.empty());
+    CHECK(entry.formula != nullptr);
+    CHECK(&find_entry(entry.name) == &entry);
+  }
+}
+
+TEST_CASE("catalog: the order is that of the files and of the entries in them", "[bounds]") {
+  const std::vector<std::string_view> expected{"kim2021_inf",
+                                               "kim2021_inf_printed",
+                                               "kim2021_2",
+                                               "kim2021_2_printed",
+                                               "dot_not_lipschitz_1",
+                                               "dot_not_lipschitz_2",
+                                               "dot_not_lipschitz_inf",
+                                               "l2_untied_not_lipschitz_1",
+                                               "l2_untied_not_lipschitz_2",
+                                               "l2_untied_not_lipschitz_inf",
+                                               "sharp_l2_inf"};
+  std::vector<std::string_view> names;
+  for (const CatalogEntry& entry : catalog()) {
+    names.push_back(entry.name);
+  }
+  CHECK(names == expected);
+}
+
+TEST_CASE("find_entry: an unknown name is refused with those there are", "[bounds]") {
+  CHECK_THROWS_WITH(find_entry("kim2021"),
+                    Catch::StartsWith("find_entry: name must be one of "
+                                      "kim2021_inf, kim2021_inf_printed, ") &&
+                        Catch::EndsWith("sharp_l2_inf, got 'kim2021'"));
+}
+
+TEST_CASE("bounds_for: what the catalogue says of tied L2 attention", "[bounds]") {
+  MultiHead layer = test::unit_layer(AttentionKind::l2);
+  layer.W_Q(0, 0) = 5.0;
+  const Mask mask = Mask::causal();
+  const BoundSetting setting{layer, mask, 2};
+
+  const auto inf = bounds_for(setting, Norm::inf);
+  REQUIRE(inf.size() == 3);
+  CHECK(inf[0].name == "kim2021_inf");
+  CHECK(inf[0].holds);
+  CHECK(inf[0].value == kim2021_inf(layer, 2).value());
+  CHECK(inf[0].log10_value == kim2021_inf(layer, 2).log10_value());
+  CHECK(inf[1].value == kim2021_inf(layer, 2, PhiInverse::as_printed).value());
+  CHECK(inf[2].value == sharp_l2_inf(layer, 2).value());
+  CHECK(best_bound(setting, Norm::inf).name == "sharp_l2_inf");
+
+  const auto two = bounds_for(setting, Norm::two);
+  REQUIRE(two.size() == 2);
+  CHECK(two[0].kind == BoundKind::corrected);
+  CHECK_FALSE(two[1].holds);
+  CHECK(two[1].kind == BoundKind::as_printed);
+  CHECK(two[1].value == kim2021_2_printed(layer, 2).value());
+  CHECK_THAT(two[1].reason, Catch::StartsWith("refuted: "));
+  CHECK(best_bound(setting, Norm::two).name == "kim2021_2");
+
+  CHECK(bounds_for(setting, Norm::one).empty());
+  CHECK_FALSE(best_bound(setting, Norm::one).holds);
+}
+
+TEST_CASE("CatalogEntry: a layer outside the theorem gets no number", "[bounds]") {
+  const Mask open = Mask::none();
+  const Mask hiding = hiding_self(3, 1);
+  MultiHead layer = test::unit_layer(AttentionKind::l2);
+  for (const CatalogEntry& entry : catalog()) {
+    if (entry.attention != AttentionKind::l2) {
+      continue;
+    }
+    CAPTURE(entry.name);
+    const auto reason = [&](const BoundSetting& setting) {
+      const Bound bound = entry.evaluate(setting);
+      CHECK_FALSE(bound.holds);
+      CHECK(std::isnan(bound.value));
+      CHECK(std::isnan(bound.log10_value));
+      return bound.reason;
+    };
+    CHECK(reason({layer, hiding, 3}) == "token 1 sees other tokens and not itself");
+    CHECK(reason({test::unit_layer(AttentionKind::dot), open, 3}) ==
+          "it speaks of l2 attention, the layer is dot");
+    CHECK(reason({test::unit_layer(AttentionKind::l2_untied), open, 3}) ==
+          "it speaks of l2 attention, the layer is l2-untied");
+    if (entry.kind == BoundKind::as_printed) {
+      MultiHead scaled = layer;
+      scaled.scale = 0.5;
+      CHECK(reason({scaled, open, 3}) == "it is printed for the scale 1/sqrt(d)");
+    }
+  }
+  const Bound best = best_bound({layer, hiding, 3}, Norm::inf);
+  CHECK_FALSE(best.holds);
+  CHECK(best.reason ==
+        "no bound of the catalogue holds; kim2021_inf: token 1 sees other tokens and not itself; "
+        "sharp_l2_inf: token 1 sees other tokens and not itself");
+}
+
+TEST_CASE("CatalogEntry: a blind token and zero weights are within the theorems", "[bounds]") {
+  Mask::Visible visible = Mask::Visible::Constant(9, 9, false);
+  visible.matrix().diagonal().setConstant(true);
+  visible(0, 0) = false;
+  visible(4, 5) = true;
+  const Mask mask = Mask::arbitrary(visible);
+  MultiHead layer = test::unit_layer(AttentionKind::l2);
+  const Bound sharp = find_entry("sharp_l2_inf").evaluate({layer, mask, 9});
+  CHECK(sharp.holds);
+  CHECK(sharp.value == sharp_l2_inf(layer, 2).value());  // no token sees more than two
+  layer.W_V.setZero();
+  const Bound zero = best_bound({layer, mask, 9}, Norm::two);
+  CHECK(zero.holds);
+  CHECK(zero.value == 0.0);
+  CHECK(zero.log10_value == -std::numeric_limits<double>::infinity());
+}
+
+TEST_CASE("best_bound: compares by logarithm where values overflow", "[bounds]") {
+  MultiHead layer = test::unit_layer(AttentionKind::l2);
+  layer.W_Q(0, 0) = 1e300;
+  const Mask mask = Mask::none();
+  const Bound best = best_bound({layer, mask, 100}, Norm::inf);
+  CHECK(best.name == "sharp_l2_inf");
+  CHECK(best.value == std::numeric_limits<double>::infinity());
+  CHECK(best.log10_value == Approx(600.0 + std::log10(10.0948316)).epsilon(1e-9));
+}
+
+TEST_CASE("BoundSetting: refuses what is no setting", "[bounds]") {
+  MultiHead layer = test::unit_layer(AttentionKind::l2);
+  const Mask open = Mask::none();
+  const Mask three = hiding_self(3, 0);
+  CHECK_THROWS_WITH(bounds_for({layer, open, 0}, Norm::inf),
+                    "BoundSetting: tokens must be at least 1, got 0");
+  CHECK_THROWS_WITH(bounds_for({layer, three, 4}, Norm::inf),
+                    "BoundSetting: mask must be made for 4 tokens, got 3");
+  CHECK_THROWS_WITH(best_bound({layer, open, 4, 0.0}, Norm::inf),
+                    "BoundSetting: radius must be positive, got 0");
+  CHECK_THROWS_AS(best_bound({layer, open, 4, std::nan("")}, Norm::inf), std::invalid_argument);
+  layer.W_V(0, 0) = std::nan("");
+  CHECK_THROWS_WITH(find_entry("kim2021_inf").evaluate({layer, open, 4}),
+                    Catch::Contains("W_V must be finite"));
+}
+
+}  // namespace
+}  // namespace lipsa
