@@ -24,7 +24,7 @@ status=0
 build/release/apps/lipsa bound-sweep --resume || status=$?
 
 shopt -s globstar nullglob
-kinds=(csv:'table' json:'table with its settings' png:'picture' svg:'picture' gp:'gnuplot script')
+kinds=(csv:'table' json:'rows, settings, times' png:'picture' svg:'picture' gp:'gnuplot script')
 if ((status == 0 || status == 4)); then  # 4: a search did not settle; its row says so
   say "the tables are above; files:"
   for kind in "${kinds[@]}"; do
