@@ -3,7 +3,10 @@
 #include <sys/wait.h>
 
 #include <catch2/catch.hpp>
+#include <cctype>
 #include <cstdlib>
+#include <regex>
+#include <sstream>
 #include <string>
 
 #include "files.hpp"
@@ -138,6 +141,33 @@ TEST_CASE_METHOD(CliTest, "lipsa bound-sweep: the same bytes for 1 and 2 threads
   CHECK((one.code == 0 || one.code == 4));
   CHECK(one.out == two.out);
   CHECK(one.out.size() > 1000);
+}
+
+TEST_CASE_METHOD(CliTest, "README: the numbers of its example are those of the program", "[cli]") {
+  const std::string readme = get_bytes(LIPSA_README);
+  const std::string printed =
+      lipsa("bound-sweep --preset kim2021-fig2 --tokens 100,300,1000 --quiet").out +
+      lipsa("bound-sweep --preset dot-growth --quiet").out;
+  std::istringstream lines(
+      readme.substr(readme.find("kim2021-fig2\n"), readme.find("Tables, settings and pictures")));
+  std::string line;
+  int rows = 0;
+  while (std::getline(lines, line) && line != "```") {
+    std::istringstream words(line);
+    std::string word;
+    words >> word;
+    if (word.empty() || std::isdigit(word.front()) == 0) {
+      continue;
+    }
+    ++rows;
+    std::string pattern = "(^|\n) *" + word;  // the words of the row, in order, in one row printed
+    while (words >> word) {
+      pattern += "[^\n]* " + word + "(?=[ \n])";
+    }
+    CAPTURE(line);
+    CHECK(std::regex_search(printed, std::regex(pattern)));
+  }
+  CHECK(rows == 5);
 }
 
 TEST_CASE_METHOD(CliTest, "lipsa bound-sweep: what is typed wins over the preset", "[cli]") {

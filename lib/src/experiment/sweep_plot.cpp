@@ -102,6 +102,7 @@ std::vector<Curve> curves_of(const std::vector<SweepRow>& rows, const Axis& axis
     }
   };
   int colour = 0;
+  int group_number = 1;
   for (const auto& [name, group] : groups_of(rows, axis)) {
     const std::string suffix = name.empty() ? "" : " (" + name + ")";
     std::vector<std::pair<std::string, bool>> bounds;
@@ -124,7 +125,7 @@ std::vector<Curve> curves_of(const std::vector<SweepRow>& rows, const Axis& axis
         }
       }
       add(fmt::format("{} {}{}", as_printed ? "as printed" : "upper bound", bound_name, suffix),
-          fmt::format("lines lw 2 dt {} lc {}", dash, ++colour), points);
+          fmt::format("lines lw 2.5 dt {} lc {}", dash, ++colour), points);
       dash = 2 + (dash - 1) % 4;
     }
     Points best;
@@ -139,8 +140,10 @@ std::vector<Curve> curves_of(const std::vector<SweepRow>& rows, const Axis& axis
       witness.emplace_back(x, row->lower_bound_witness);
       norms.emplace_back(x, row->local_norm);
     }
+    const int shape = 5 + 2 * (group_number++ % 5);  // filled, told apart without colour too
     ++colour;
-    add("lower bound, best start" + suffix, fmt::format("points pt 7 ps 0.8 lc {}", colour), best);
+    add("lower bound, best start" + suffix,
+        fmt::format("linespoints lw 1 pt {} ps 0.8 lc {}", shape, colour), best);
     add("lower bound, starts 2 to 5" + suffix, fmt::format("points pt 6 ps 1.1 lc {}", colour),
         others);
     add("lower bound, witness" + suffix, fmt::format("points pt 2 ps 1.2 lc {}", ++colour),
