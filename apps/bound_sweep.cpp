@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <spawn.h>
@@ -35,6 +36,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::array default_presets{"kim2021-fig2", "dot-growth"};
 constexpr std::array grid_options{"attention", "norm", "tokens",  "dim",  "heads",
                                   "radius",    "mask", "weights", "input"};
+
+constexpr Index most_threads = 1024;
 
 constexpr std::string_view examples =
     "  lipsa bound-sweep\n"
@@ -104,7 +107,11 @@ template <class T, class F>
 std::vector<T> parse_list(std::string_view option, const std::string& text, const F& parse_one) {
   std::vector<T> list;
   for (const std::string_view word : parse_words(option, text)) {
-    list.push_back(parse_one(word));
+    try {
+      list.push_back(parse_one(word));
+    } catch (const std::invalid_argument& e) {
+      throw std::invalid_argument(fmt::format("--{}: {}", option, e.what()));
+    }
   }
   return list;
 }
@@ -231,6 +238,7 @@ bool run_gnuplot(const fs::path& folder, const std::string& script) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
+  posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
   std::string program = "gnuplot";
   std::string argument = script;
   char* arguments[] = {program.data(), argument.data(), nullptr};
@@ -287,6 +295,12 @@ bool run_sweep(const Sweep& sweep, const fs::path& folder, const Options& o, Arg
   if (error) {
     throw WriteError(fmt::format("{}: {}", folder.string(), error.message()));
   }
+  for (const char* name : {"sweep.csv", "sweep.json", "sweep.meta.json", "sweep.gp"}) {
+    const fs::file_status status = fs::status(folder / name, error);
+    if (fs::exists(status) && !fs::is_regular_file(status)) {
+      throw WriteError(fmt::format("{}: is no regular file", (folder / name).string()));
+    }
+  }
   const auto start = Clock::now();
   SweepJournal journal(folder / "sweep.journal", sweep, o.resume);
   std::vector<SweepRow> rows;
@@ -331,6 +345,10 @@ int run(Arguments arguments) {
   po::notify(values);
   const TableFormat format = parse_table_format(first.format);
   std::optional<ThreadLimit> limit;
+  if (first.threads < 0 || first.threads > most_threads) {
+    throw std::invalid_argument(
+        fmt::format("--threads must be from 0 (all) to {}, got {}", most_threads, first.threads));
+  }
   if (first.threads != 0) {
     limit.emplace(first.threads);
   }
@@ -372,12 +390,17 @@ int run(Arguments arguments) {
   bool settled = true;
   for (const Job& job : sweeps) {
     if (&job != sweeps.data()) {
-      fmt::print("\n");
+      fmt::print("{}", format == TableFormat::json ? ",\n" : "\n");
+    } else if (format == TableFormat::json && sweeps.size() > 1) {
+      fmt::print("[\n");
     }
     if (format == TableFormat::text && sweeps.size() > 1) {
       fmt::print("{}\n", job.title);
     }
     settled = run_sweep(job.sweep, job.folder, first, arguments, job.title, format) && settled;
+  }
+  if (format == TableFormat::json && sweeps.size() > 1) {
+    fmt::print("]\n");
   }
   return settled ? success : unsettled;
 }

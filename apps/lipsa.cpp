@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -26,10 +27,7 @@ int help() {
   return lipsa::cli::success;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+int run(const std::vector<std::string>& arguments) {
   if (arguments.empty()) {
     help();
     return lipsa::cli::usage;
@@ -52,4 +50,16 @@ int main(int argc, char** argv) {
   }
   fmt::print(stderr, "lipsa: there is no command '{}'\nTry 'lipsa --help'.\n", name);
   return lipsa::cli::usage;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+  const int code = lipsa::cli::guarded("", [&] { return run(arguments); });
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    fmt::print(stderr, "lipsa: standard output cannot be written\n");
+    return lipsa::cli::not_written;
+  }
+  return code;
 }

@@ -6,6 +6,7 @@
 
 #include <new>
 #include <sstream>
+#include <system_error>
 
 #include "common/presets.hpp"
 #include "lipsa/core/atomic_file.hpp"
@@ -29,6 +30,8 @@ int guarded(std::string_view command, const std::function<int()>& body) {
   } catch (const std::invalid_argument& e) {
     return fail(e.what(), usage);
   } catch (const WriteError& e) {
+    return fail(e.what(), not_written);
+  } catch (const std::system_error& e) {  // fmt::print, when the system refuses
     return fail(e.what(), not_written);
   } catch (const std::bad_alloc&) {
     return fail("not enough memory for sizes like these", bad_file);

@@ -70,7 +70,7 @@ TEST_CASE_METHOD(CliTest, "lipsa: a wrong command line exits with 2 and says wha
         "attention must be dot, l2 or l2-untied, got 'cosine'"},
        {"bound-sweep --tokens 3 --mask diagonal", "--mask must be none or causal, got 'diagonal'"},
        {"bound-sweep --tokens 3 --seed -1", "--seed must be a whole number"},
-       {"bound-sweep --tokens 3 --threads -2", "threads must be at least 1, got -2"},
+       {"bound-sweep --tokens 3 --threads -2", "--threads must be from 0 (all) to 1024, got -2"},
        {"bound-sweep --tokens 3 --format html",
         "format must be text, csv, json, markdown or latex"},
        {"bound-sweep --tokens 3 --dim 4 --heads 3", "heads must divide dim = 4, got 3"},
@@ -82,6 +82,7 @@ TEST_CASE_METHOD(CliTest, "lipsa: a wrong command line exits with 2 and says wha
        {"bound-sweep --steps 5 --input X.npy", "--steps must not be given with --input"},
        {"bound-sweep --tokens 3 --dim 4 --weights w.npz",
         "--dim must not be given with --weights w.npz"},
+       {"bound-sweep --tokens 1000000000 --dim 100", "GB of memory, this machine has"},
        {"bound-sweep extra", "positional"}}));
   CAPTURE(arguments);
   const Outcome outcome = lipsa(arguments);
@@ -193,6 +194,18 @@ TEST_CASE_METHOD(CliTest, "lipsa bound-sweep: an output that cannot be written e
   CHECK(outcome.code == 5);
   CHECK(outcome.out.empty());
   CHECK(get_bytes(folder / "file") == "in the way");
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa: standard output that cannot be written exits with 5", "[cli]") {
+  CHECK(std::system("'" LIPSA_PROGRAM "' --help >/dev/full 2>/dev/null") / 256 == 5);
+  CHECK(std::system("'" LIPSA_PROGRAM "' --version >/dev/full 2>/dev/null") / 256 == 5);
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa bound-sweep: an overflow is a row, not the end", "[cli]") {
+  const Outcome outcome = lipsa(
+      "bound-sweep --attention dot --tokens 3 --radius 1,1e200 --restarts 2 --format csv --quiet");
+  CHECK(outcome.code == 4);
+  CHECK_THAT(outcome.out, Contains(",converged\n") && Contains(",non-finite\n"));
 }
 
 TEST_CASE_METHOD(CliTest, "lipsa bound-sweep: a full disk exits with 5, keeps old results whole",

@@ -60,6 +60,16 @@ TEST_CASE("Ball: exp holds the exponentials of its ends", "[core]") {
   }
 }
 
+TEST_CASE("Ball: exp stays an enclosure where its middle underflows", "[core]") {
+  for (const double middle : {-705.0, -744.8, -760.0, -1e4}) {
+    for (const double radius : {0.0, 1.0, 60.0, 100.0}) {
+      const Ball e = exp(Ball(middle, radius));
+      CHECK(e.middle + e.radius >= std::exp(middle + radius));
+      CHECK(e.middle - e.radius <= std::exp(middle - radius));
+    }
+  }
+}
+
 TEST_CASE("Ball: nothing is known after dividing by a ball with zero in it", "[core]") {
   CHECK(std::isinf((Ball(1.0) / Ball(1.0, 2.0)).radius));
   CHECK((Ball(1.0) / Ball(0.0)).magnitude_lower() == 0.0);

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "files.hpp"
+#include "lipsa/core/atomic_file.hpp"
 #include "small_sweep.hpp"
 
 namespace lipsa {
@@ -40,13 +41,27 @@ TEST_CASE("SweepJournal: refuses a journal of other settings, and a damaged one"
   const TemporaryFolder folder;
   const auto path = folder / "sweep.journal";
   const Sweep sweep(small());
-  { const SweepJournal journal(path, sweep, false); }
+  {
+    SweepJournal journal(path, sweep, false);
+    journal.append(0, sweep.run(0));
+  }
   SweepSettings other = small();
   other.seed = 1;
   CHECK_THROWS_WITH(SweepJournal(path, Sweep(other), true), Catch::Contains("of other settings"));
   { CHECK_NOTHROW(SweepJournal(path, sweep, true)); }
   std::ofstream(path, std::ios::app) << "{\"row\": 7}\n";
-  CHECK_THROWS_WITH(SweepJournal(path, sweep, true), Catch::Contains("line 2: expected a row"));
+  CHECK_THROWS_WITH(SweepJournal(path, sweep, true), Catch::Contains("line 3: expected a row"));
+}
+
+TEST_CASE("SweepJournal: without a row it is in nobody's way; what is no file is", "[experiment]") {
+  const TemporaryFolder folder;
+  const auto path = folder / "sweep.journal";
+  SweepSettings other = small();
+  other.seed = 1;
+  { const SweepJournal journal(path, Sweep(other), false); }
+  CHECK_NOTHROW(SweepJournal(path, Sweep(small()), false));
+  std::filesystem::create_directory(folder / "folder");
+  CHECK_THROWS_AS(SweepJournal(folder / "folder", Sweep(small()), false), WriteError);
 }
 
 TEST_CASE("SweepJournal: one process at a time", "[experiment]") {

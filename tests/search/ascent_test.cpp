@@ -130,6 +130,44 @@ TEST_CASE("maximise_local_norm: an option out of range names itself", "[search]"
   CHECK_THROWS_WITH(run({.radius = 0.0}), "maximise_local_norm: radius must be positive, got 0");
 }
 
+TEST_CASE("maximise_local_norm: scaling the values scales what is found", "[search]") {
+  const auto kind = GENERATE(from_range(kinds));
+  const auto p = GENERATE(Norm::one, Norm::two, Norm::inf);
+  const auto scale = GENERATE(0x1p-560, 0x1p-40, 0x1p560);
+  CAPTURE(to_string(kind), to_string(p), scale);
+  Rng rng(53);
+  MultiHead layer = random_layer(rng, kind, {3, 2, 1, 2, 2, 2}, false);
+  const auto best = [&] {
+    return maximise_local_norm(layer, Mask::none(), 3,
+                               {.norm = p, .restarts = 2, .steps = 60, .radius = 2.0})
+        .best();
+  };
+  const LocalMaximum plain = best();
+  layer.W_V *= scale;
+  const LocalMaximum scaled = best();
+  CHECK(scaled.lower_bound / scale == Approx(plain.lower_bound).epsilon(1e-4));
+}
+
+TEST_CASE("maximise_local_norm: an overflow ends a start, not the search", "[search]") {
+  const Ascent ascent = maximise_local_norm(unit_layer(AttentionKind::dot), Mask::none(), 3,
+                                            {.restarts = 2, .steps = 5, .radius = 1e200});
+  CHECK(ascent.maxima.back().termination == AscentTermination::non_finite);
+  CHECK(ascent.maxima.back().lower_bound == 0.0);
+}
+
+TEST_CASE("maximise_local_norm: causal dot-product attention finds no less for more tokens",
+          "[search]") {
+  double previous = 0.0;
+  for (const Index n : {2, 3, 4}) {
+    const double found = maximise_local_norm(unit_layer(AttentionKind::dot), Mask::causal(), n,
+                                             {.restarts = 20, .radius = 0.3})
+                             .best()
+                             .lower_bound;
+    CHECK(found >= previous * (1.0 - 1e-6));
+    previous = found;
+  }
+}
+
 TEST_CASE("maximise_local_norm: zero weights and one token are no special case", "[search]") {
   for (const AttentionKind kind : kinds) {
     CAPTURE(to_string(kind));
@@ -141,6 +179,10 @@ TEST_CASE("maximise_local_norm: zero weights and one token are no special case",
     const Ascent zero = maximise_local_norm(layer, Mask::none(), 4, {.restarts = 2, .steps = 5});
     CHECK(zero.best().lower_bound == 0.0);
     CHECK(zero.best().estimate == 0.0);
+    for (const Norm p : {Norm::one, Norm::two}) {
+      const AscentOptions options{.norm = p, .restarts = 2, .steps = 5, .radius = 1.0};
+      CHECK(maximise_local_norm(layer, Mask::none(), 4, options).best().lower_bound == 0.0);
+    }
   }
 }
 

@@ -90,6 +90,28 @@ TEST_CASE("analytic_starts: stay in the ball, are finite, and are named apart", 
   }
 }
 
+TEST_CASE("project_to_ball: inside with rounding covered, no further than needed", "[search]") {
+  const auto D = GENERATE(Index{1}, Index{2}, Index{1024}, Index{4096});
+  const auto radius = GENERATE(1e-300, 1.0, 1e300);
+  CAPTURE(D, radius);
+  Rng rng(62);
+  Matrix x = normal_matrix(rng, 4, D) * (radius / std::sqrt(static_cast<double>(D)));
+  x.row(0).setConstant(2.0 * radius / std::sqrt(static_cast<double>(D)));
+  x.row(1) *= 1e-3;
+  const Matrix before = x;
+  project_to_ball(x, radius);
+  CHECK(x.row(1) == before.row(1));
+  for (Index i = 0; i < 4; ++i) {
+    long double square = 0.0L;
+    for (Index a = 0; a < D; ++a) {
+      const auto scaled = static_cast<long double>(x(i, a)) / static_cast<long double>(radius);
+      square += scaled * scaled;
+    }
+    CHECK(square <= 1.0L);
+  }
+  CHECK(x.row(0).stableNorm() >= radius * (1.0 - 1e-11));
+}
+
 TEST_CASE("analytic_starts: weights of zero give none, or finite ones", "[search]") {
   for (const AttentionKind kind : kinds) {
     MultiHead layer = unit_layer(kind);

@@ -15,6 +15,12 @@
 namespace lipsa {
 namespace {
 
+void require_no_overflow(bool finite, std::string_view what) {
+  if (!finite) {
+    throw OverflowError(fmt::format("Jacobian: {} overflow; scale x or the weights down", what));
+  }
+}
+
 using Scores = std::variant<DotProductScores, L2Scores>;
 
 constexpr Index tile_rows = 64;  // a tile of P (64 × n) stays in the second-level cache
@@ -177,8 +183,7 @@ Jacobian::State::State(const MultiHead& layer_in, const ConstMatrixRef& x, const
     const auto k = features.middleCols(key_column(0), H * d());
     scores = L2Scores{s, L2Scores::needs_differences(s, q, k)};
   }
-  require(features.allFinite() && offset.allFinite(),
-          "Jacobian: x times the weights must stay finite; scale x or the weights down");
+  require_no_overflow(features.allFinite() && offset.allFinite(), "products of x and the weights");
 
   blind = mask.blind_tokens(tokens);
   std::erase_if(blind, [&](Index i) { return i < range.first || i >= range.first + range.count; });
@@ -191,8 +196,7 @@ Jacobian::State::State(const MultiHead& layer_in, const ConstMatrixRef& x, const
     auto p = P[static_cast<std::size_t>(h)].middleRows(first, count);
     const auto q = queries(features, h).middleRows(range.first + first, count);
     std::visit([&](const auto& kind) { kind.scores(q, keys(features, h), p); }, scores);
-    require(p.allFinite(), "Jacobian: a score of head {} overflows; scale x or the weights down",
-            h);
+    require_no_overflow(p.allFinite(), "scores");
     if (mask.kind() != Mask::Kind::none) {
       for (Index i = 0; i < count; ++i) {
         for (Index j = 0; j < tokens; ++j) {

@@ -196,8 +196,8 @@ Ball norm_of(const std::vector<Ball>& x, Norm p) {
   const Ball half(0.5);
   const Ball middle = half * (Ball(lower) + Ball(upper));
   const double radius = std::max(upper - middle.middle, middle.middle - lower);
-  return Ball(std::scalbn(middle.middle, exponent),
-              (std::scalbn(radius + middle.radius, exponent) + Ball::tiny) * Ball::slack);
+  return {std::scalbn(middle.middle, exponent),
+          (std::scalbn(radius + middle.radius, exponent) + Ball::tiny) * Ball::slack};
 }
 
 }  // namespace

@@ -77,6 +77,10 @@ inline Ball abs(const Ball& a) {
 inline Ball exp(const Ball& a) {
   // |e^(m + δ) − e^m| ≤ e^m (e^|δ| − 1)
   const double m = std::exp(a.middle);
+  if (!(m >= 0x1p-960)) {  // near underflow m says too little: |e^x − m| ≤ the larger of both
+    const double most = std::exp(a.upper()) * (1.0 + Ball::exp_error);
+    return {m, (most + Ball::tiny) * Ball::slack};
+  }
   return {m, (m * (std::expm1(a.radius) * (1.0 + Ball::exp_error) + Ball::exp_error) + Ball::tiny) *
                  Ball::slack};
 }

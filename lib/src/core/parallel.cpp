@@ -18,15 +18,16 @@ void parallel_for(Index count, const std::function<void(Index)>& body) {
   }
 }
 
+/// A global_control limits by its address: a copy would limit nothing.
 struct ThreadLimit::State {
+  explicit State(std::size_t threads)
+      : control(tbb::global_control::max_allowed_parallelism, threads) {}
   tbb::global_control control;
 };
 
 ThreadLimit::ThreadLimit(Index threads) {
   require(threads >= 1, "ThreadLimit: threads must be at least 1, got {}", threads);
-  // Built in place: a global_control limits by its address, so a copy would limit nothing.
-  state_.reset(new State{tbb::global_control(tbb::global_control::max_allowed_parallelism,
-                                             static_cast<std::size_t>(threads))});
+  state_ = std::make_unique<State>(static_cast<std::size_t>(threads));
 }
 
 ThreadLimit::~ThreadLimit() = default;

@@ -1,6 +1,7 @@
 #include "lipsa/experiment/sweep.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -112,7 +113,7 @@ void run_at_input(SweepRow& row, const MultiHead& layer, const Mask& mask, const
     row.status = "non-finite";
     return;
   }
-  row.lower_bounds = {lower_bound_local_norm(layer, x, mask, row.norm, v)};
+  row.lower_bounds = {v.isZero(0.0) ? 0.0 : lower_bound_local_norm(layer, x, mask, row.norm, v)};
   row.lower_bound_source = "input";
 }
 
@@ -130,15 +131,32 @@ void run_ascent(SweepRow& row, const MultiHead& layer, const Mask& mask,
   for (std::size_t k = 0; k < count; ++k) {
     row.lower_bounds.push_back(ascent.maxima[k].lower_bound);
   }
+  row.status = "no start";
   if (!ascent.maxima.empty()) {
     row.lower_bound_source = ascent.maxima.front().source;
     row.status = to_string(ascent.maxima.front().termination);
   }
-  row.lower_bound_median = ascent.median;
+  row.lower_bound_median =
+      ascent.maxima.empty() ? std::numeric_limits<double>::quiet_NaN() : ascent.median;
   if (!ascent.witness.source.empty()) {
     row.lower_bound_witness = ascent.witness.lower_bound;
     row.witness = ascent.witness.source;
   }
+}
+
+/// About how much memory a row takes, in bytes: the starts, and what a Jacobian holds a thread.
+double memory_of(const SweepRow& row, Index starts, bool one_token) {
+  const auto real = [](Index i) { return static_cast<double>(i); };
+  const double tokens = real(row.n) * real(row.D);
+  const double layer = 12.0 * real(row.D) * real(row.H) * real(row.d);
+  const double attention = 4.0 * real(row.H) * real(row.n) * (one_token ? 1.0 : real(row.n));
+  const double features = 12.0 * real(row.n) * real(row.H) * real(row.d);
+  return 8.0 * (real(starts) * (2.0 * tokens + 40.0) + layer + attention + features);
+}
+
+double memory_of_machine() {
+  return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
 double highest_lower_bound(const SweepRow& row) {
@@ -173,7 +191,7 @@ std::vector<std::string> bound_columns(const std::vector<SweepRow>& rows) {
 }
 
 double slope_of(const std::vector<std::pair<double, double>>& points) {
-  const double count = static_cast<double>(points.size());
+  const auto count = static_cast<double>(points.size());
   double x_mean = 0.0;
   double y_mean = 0.0;
   for (const auto& [x, y] : points) {
@@ -313,6 +331,14 @@ Sweep::Sweep(SweepSettings settings) : settings_(std::move(settings)) {
       }
     }
   }
+  for (const SweepRow& row : grid_) {
+    const bool one_token = row.norm == Norm::inf && row.mask == Mask::Kind::none && !input_;
+    const double needed = memory_of(row, input_ ? 1 : s.restarts, one_token);
+    require(needed <= memory_of_machine(),
+            "sweep: tokens = {}, dim = {}, heads = {}, restarts = {} would take about {:.3g} GB of "
+            "memory, this machine has {:.3g}",
+            row.n, row.D, row.H, s.restarts, needed / 1e9, memory_of_machine() / 1e9);
+  }
 }
 
 MultiHead Sweep::layer_of(const SweepRow& row) const {
@@ -350,7 +376,11 @@ SweepRow Sweep::run(Index k) const {
                                        : std::numeric_limits<double>::quiet_NaN()});
   }
   if (input_) {
-    run_at_input(row, layer, mask, *input_);
+    try {
+      run_at_input(row, layer, mask, *input_);
+    } catch (const OverflowError&) {
+      row.status = "non-finite";
+    }
   } else {
     run_ascent(row, layer, mask, settings_);
   }
@@ -386,8 +416,7 @@ Table sweep_table(const Sweep& sweep, const std::vector<SweepRow>& rows) {
                             std::string(to_string(row.norm)),
                             static_cast<std::int64_t>(s.seed)};
     if (s.input) {
-      cells.insert(cells.end(),
-                   {number(row.local_norm), std::string("estimate"), number(row.residual)});
+      cells.insert(cells.end(), {row.local_norm, std::string("estimate"), row.residual});
     } else {
       cells.emplace_back(std::int64_t{s.restarts});
     }

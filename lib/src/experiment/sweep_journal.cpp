@@ -76,6 +76,11 @@ void from_json(const ordered_json& json, SweepRow& row) {
 
 SweepJournal::SweepJournal(std::filesystem::path path, const Sweep& sweep, bool resume)
     : path_(std::move(path)), rows_(static_cast<std::size_t>(sweep.size())) {
+  std::error_code ignored;
+  const auto status = std::filesystem::status(path_, ignored);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    throw WriteError(fmt::format("{}: is no regular file", path_.string()));
+  }
   file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (file_ < 0) {
     refuse_to_write(path_);
@@ -87,7 +92,7 @@ SweepJournal::SweepJournal(std::filesystem::path path, const Sweep& sweep, bool 
     std::ifstream in(path_, std::ios::binary);
     std::string text{std::istreambuf_iterator<char>(in), {}};
     text.erase(text.find_last_of('\n') + 1);  // npos + 1 = 0: a torn first line is nothing
-    if (text.empty()) {
+    if (text.empty() || text.find('\n') + 1 == text.size()) {  // no row of it: nothing to lose
       if (::ftruncate(file_, 0) != 0) {
         refuse_to_write(path_);
       }

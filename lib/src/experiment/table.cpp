@@ -33,7 +33,7 @@ Rounding rounding_of(std::string_view column) {
 /// x with so many digits, on the side of x that `rounding` names.
 std::string digits_of(double x, int digits, Rounding rounding) {
   std::string text = fmt::format("{:.{}g}", x, digits);
-  const double printed = std::strtod(text.c_str(), nullptr);
+  const long double printed = std::strtold(text.c_str(), nullptr);
   const bool wrong =
       (rounding == Rounding::down && printed > x) || (rounding == Rounding::up && printed < x);
   if (!wrong) {
@@ -41,8 +41,8 @@ std::string digits_of(double x, int digits, Rounding rounding) {
   }
   // The next decimal: one unit of the last digit away.
   const double unit = std::pow(10.0, std::floor(std::log10(std::abs(x))) - digits + 1);
-  return fmt::format("{:.{}g}", rounding == Rounding::down ? printed - unit : printed + unit,
-                     digits);
+  const auto near = static_cast<double>(printed);
+  return fmt::format("{:.{}g}", rounding == Rounding::down ? near - unit : near + unit, digits);
 }
 
 std::string plain(const Cell& cell, int digits, Rounding rounding = Rounding::nearest) {

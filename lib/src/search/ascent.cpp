@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 
 #include "core/check.hpp"
 #include "lipsa/attention/jacobian.hpp"
@@ -27,11 +29,15 @@ struct Gain {
   Vector v{};
 };
 
+bool usable(const Vector& v) {
+  return v.allFinite() && !v.isZero(0.0);
+}
+
 class Objective {
  public:
   Objective(const MultiHead& layer, const Mask& mask, Index n, Norm p)
       : layer_(layer), mask_(mask), p_(p) {
-    const Index probe = probe_token(mask, n);
+    const Index probe = probe_token(layer.kind, mask, n);
     if (p == Norm::inf && probe >= 0) {
       outputs_ = {probe, 1};
     } else {
@@ -70,17 +76,23 @@ class Objective {
           const SpectralNorm norm = spectral_norm(j, {.start = start});
           g.value = norm.value;
           g.v = norm.right_vector;
-        } else {
-          g.v = start;
-          for (int step = 0; step < 2; ++step) {
-            j.apply(g.v, g.u);
-            j.apply_adjoint(g.u, g.v);
-            g.v.stableNormalize();
-          }
-          j.apply(g.v, g.u);
-          g.value = g.u.stableNorm();
-          g.u.stableNormalize();
+          break;
         }
+        g.v = start;
+        for (int step = 0; step < 2; ++step) {
+          j.apply(g.v, g.u);
+          g.u.stableNormalize();  // before the second product: squares of |J| may overflow
+          Vector next(j.cols());
+          j.apply_adjoint(g.u, next);
+          next.stableNormalize();
+          if (!usable(next)) {
+            break;
+          }
+          g.v = next;
+        }
+        j.apply(g.v, g.u);
+        g.value = g.u.stableNorm() / g.v.stableNorm();
+        g.u.stableNormalize();
         break;
     }
     return g;
@@ -112,29 +124,27 @@ class Adam {
   int t_ = 0;
 };
 
-void project(Matrix& x, double radius) {
-  if (!std::isfinite(radius)) {
-    return;
-  }
-  for (auto token : x.rowwise()) {
-    const double length = token.stableNorm();
-    if (length > radius * (1.0 - 0x1p-50)) {  // inside with the rounding of `length` covered
-      token *= radius / length * (1.0 - 0x1p-48);
-    }
-  }
-}
-
+/// The norm at found.x to the end, and its proven lower bound.
 LocalMaximum finish(const Objective& objective, const MultiHead& layer, const Mask& mask, Norm p,
                     LocalMaximum found, const Vector& start) {
-  const Gain gain = objective.gain(objective.at(found.x), start, true);
-  if (!std::isfinite(gain.value)) {
-    return found;
+  try {
+    const Gain gain = objective.gain(objective.at(found.x), usable(start) ? start : Vector(), true);
+    if (!std::isfinite(gain.value)) {
+      found.termination = AscentTermination::non_finite;
+      return found;
+    }
+    found.estimate = gain.value;
+    found.direction = gain.v;
+    if (usable(gain.v)) {
+      found.lower_bound =
+          lower_bound_local_norm(layer, found.x, mask, p, gain.v, objective.outputs());
+    }
+    if (found.estimate > 0.0 && found.lower_bound == 0.0) {
+      found.termination = AscentTermination::unproven;
+    }
+  } catch (const OverflowError&) {
+    found.termination = AscentTermination::non_finite;
   }
-  found.estimate = gain.value;
-  found.direction = gain.v;
-  found.lower_bound = gain.v.isZero(0.0) ? 0.0
-                                         : lower_bound_local_norm(layer, found.x, mask, p, gain.v,
-                                                                  objective.outputs());
   return found;
 }
 
@@ -151,8 +161,14 @@ LocalMaximum climb(const Objective& objective, const MultiHead& layer, const Mas
   Index stalled = 0;
   Index reduced = 0;
   for (; best.steps < options.steps; ++best.steps) {
-    const Jacobian j = objective.at(x);
-    const Gain gain = objective.gain(j, v, false);
+    std::optional<Jacobian> j;
+    Gain gain{.value = std::numeric_limits<double>::quiet_NaN()};
+    try {
+      j.emplace(objective.at(x));
+      gain = objective.gain(*j, v, false);
+    } catch (const OverflowError&) {  // as a step too far: back to the best
+      gain.value = std::numeric_limits<double>::quiet_NaN();
+    }
     const bool better = gain.value > best_value * (1.0 + options.relative_tolerance);
     stalled = better ? 0 : stalled + 1;
     if (gain.value > best_value) {
@@ -173,16 +189,19 @@ LocalMaximum climb(const Objective& objective, const MultiHead& layer, const Mas
       continue;
     }
     if (options.norm == Norm::two) {
-      v = gain.v.allFinite() && !gain.v.isZero(0.0) ? gain.v : v;
+      v = gain.v;
     }
-    x += adam.step(j.second_derivative(gain.u, gain.v), rate);
-    project(x, options.radius);
-    if (!x.allFinite()) {
-      x = best.x;
+    // The gradient of log |J|, so that the scale of the weights does not matter to Adam.
+    const double unit_gain = gain.value > 0.0 ? gain.value : 1.0;
+    const Matrix next = x + adam.step(j->second_derivative(gain.u / unit_gain, gain.v), rate);
+    if (next.allFinite()) {
+      x = next;
+      project_to_ball(x, options.radius);
     }
   }
   if (best_value < 0.0) {
     best.termination = AscentTermination::non_finite;
+    return best;
   }
   return finish(objective, layer, mask, options.norm, std::move(best), best_v);
 }
@@ -214,6 +233,8 @@ std::string_view to_string(AscentTermination termination) {
       return "step limit";
     case AscentTermination::non_finite:
       return "non-finite";
+    case AscentTermination::unproven:
+      return "unproven";
   }
   return "unknown";
 }
@@ -234,7 +255,7 @@ Ascent maximise_local_norm(const MultiHead& layer, const Mask& mask, Index n,
   if (options.analytic) {
     starts = analytic_starts(layer, mask, n, options.radius);
   }
-  const Index named = static_cast<Index>(starts.size());
+  const auto named = static_cast<Index>(starts.size());
 
   std::vector<LocalMaximum> witnesses(starts.size());
   std::vector<LocalMaximum> maxima(static_cast<std::size_t>(named + options.restarts));
@@ -250,11 +271,14 @@ Ascent maximise_local_norm(const MultiHead& layer, const Mask& mask, Index n,
           objective, layer, mask, options.norm,
           {.source = start.name, .x = start.x, .termination = AscentTermination::converged}, v);
       maxima[at] = climb(objective, layer, mask, start.x, start.name, rng, options, unit);
+      if (witnesses[at].lower_bound > maxima[at].lower_bound) {  // nothing was gained by climbing
+        maxima[at] = witnesses[at];
+      }
       return;
     }
     const double c = range * rng.uniform();
     Matrix x = uniform_matrix(rng, n, layer.width(), -c, c);
-    project(x, options.radius);
+    project_to_ball(x, options.radius);
     maxima[at] = climb(objective, layer, mask, std::move(x), fmt::format("restart {}", k - named),
                        rng, options, unit);
   });

@@ -136,16 +136,23 @@ std::vector<NamedTokens> untied_starts(const Head& head, double R, Index n, Inde
 
 }  // namespace
 
-Index probe_token(const Mask& mask, Index n) {
-  switch (mask.kind()) {
-    case Mask::Kind::none:
-      return 0;
-    case Mask::Kind::causal:
-      return n - 1;
-    case Mask::Kind::arbitrary:
-      break;
+Index probe_token(AttentionKind kind, const Mask& mask, Index n) {
+  if (mask.kind() == Mask::Kind::none) {
+    return 0;
   }
-  return -1;
+  return mask.kind() == Mask::Kind::causal && kind == AttentionKind::l2 ? n - 1 : -1;
+}
+
+void project_to_ball(Matrix& x, double radius) {
+  if (!std::isfinite(radius)) {
+    return;
+  }
+  for (auto token : x.rowwise()) {
+    // A few units at first, then twice as many: the error of the length grows with D.
+    for (double margin = 0x1p-50; upper_bound_norm_frobenius(token) > radius; margin *= 2.0) {
+      token *= radius / token.stableNorm() * (1.0 - margin);
+    }
+  }
 }
 
 std::vector<NamedTokens> analytic_starts(const MultiHead& layer, const Mask& mask, Index n,
@@ -153,7 +160,7 @@ std::vector<NamedTokens> analytic_starts(const MultiHead& layer, const Mask& mas
   require_valid(layer);
   require(n >= 1, "analytic_starts: n must be at least 1, got {}", n);
   require(radius > 0.0, "analytic_starts: radius must be positive, got {}", radius);
-  const Index probe = std::max<Index>(0, probe_token(mask, n));
+  const Index probe = mask.kind() == Mask::Kind::causal ? n - 1 : 0;  // the one that sees all
   const double R = std::isfinite(radius) ? radius : radius_without_a_ball;
   std::vector<NamedTokens> starts;
   for (Index h = 0; h < layer.heads; ++h) {
@@ -165,13 +172,8 @@ std::vector<NamedTokens> analytic_starts(const MultiHead& layer, const Mask& mas
       if (layer.heads > 1) {
         start.name += fmt::format(":{}", h);
       }
-      for (auto token : start.x.rowwise()) {
-        const double length = token.stableNorm();
-        if (length > radius) {
-          token *= radius / length * (1.0 - 0x1p-50);
-        }
-      }
       if (start.x.allFinite()) {
+        project_to_ball(start.x, radius);
         starts.push_back(std::move(start));
       }
     }

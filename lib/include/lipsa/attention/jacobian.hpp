@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
 #include "lipsa/attention/mask.hpp"
@@ -15,6 +16,12 @@ namespace lipsa {
 struct TokenRange {
   Index first = 0;
   Index count = -1;
+};
+
+/// The tokens or weights are so large that a score or a product of them is no longer a double.
+class OverflowError : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
 };
 
 /// The largest absolute row (or column) sum, and the first row (or column) that attains it.
@@ -61,7 +68,8 @@ class Jacobian {
   /// \param layer    valid, see MultiHead
   /// \param x        n × D, n ≥ 1, finite
   /// \param outputs  within [0, n)
-  /// \throws std::invalid_argument  shapes disagree, something is not finite, a score overflows
+  /// \throws std::invalid_argument  shapes disagree, something is not finite
+  /// \throws OverflowError          a score overflows
   Jacobian(const MultiHead& layer, const ConstMatrixRef& x, const Mask& mask = Mask::none(),
            TokenRange outputs = {});
 

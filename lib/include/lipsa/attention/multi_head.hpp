@@ -58,7 +58,7 @@ Matrix value_map(const MultiHead& layer, Index head);
 ///
 /// \param x  n × D, n ≥ 1, finite
 /// \throws std::invalid_argument  shapes disagree, x or a weight is not finite, a score overflows
-/// \test   tests/attention/multi_head_test.cpp
+/// (OverflowError) \test   tests/attention/multi_head_test.cpp
 Matrix attend(const MultiHead& layer, const ConstMatrixRef& x, const Mask& mask = Mask::none());
 
 }  // namespace lipsa

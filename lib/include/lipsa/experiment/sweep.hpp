@@ -94,7 +94,7 @@ class Sweep {
   const std::vector<std::string>& notes() const { return notes_; }  ///< about the files read
 
   /// Everything that decides the rows, as JSON with the version: equal texts, equal results. Files
-  /// count by their content, not their name.
+  /// count by their name and their content.
   std::string identity() const;
 
   /// Configuration k with nothing found yet.

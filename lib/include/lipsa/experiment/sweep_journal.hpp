@@ -20,7 +20,8 @@ class SweepJournal {
   /// Opens or begins the journal at `path`. With `resume`, rows already there are taken over and
   /// a torn last line is dropped.
   ///
-  /// \throws std::invalid_argument  a journal is there and `resume` is false, or it belongs to
+  /// \throws std::invalid_argument  a journal with rows is there and `resume` is false, or it
+  /// belongs to
   ///         other settings, weights, tokens or another version
   /// \throws std::runtime_error     a line is malformed
   /// \throws WriteError

@@ -46,6 +46,7 @@ enum class AscentTermination {
   converged,   ///< see relative_tolerance
   step_limit,  ///< `steps` were used up; more might find more
   non_finite,  ///< nothing finite was seen; the lower bound is 0
+  unproven,    ///< the rounding error swallows the value found; the lower bound is 0
 };
 
 std::string_view to_string(AscentTermination termination);
@@ -78,8 +79,8 @@ struct [[nodiscard]] Ascent {
 /// options.
 ///
 /// For p = inf the rows of one token suffice without a mask, by permutation symmetry, and an
-/// ascent step is O(n). For p = 2 the singular pair follows X by two power steps an ascent step,
-/// and is computed to the end once the ascent is over.
+/// ascent step is O(n); see probe_token. For p = 2 the singular pair follows X by two power steps
+/// an ascent step, and is computed to the end once the ascent is over.
 ///
 /// What is found is a lower bound of the Lipschitz constant on the ball, or everywhere; how far
 /// below is not known from the ascent.

@@ -17,10 +17,15 @@ struct NamedTokens {
   Matrix x{};  ///< n × D
 };
 
-/// The token whose rows of J are as large as any token's may become, by moving tokens about: the
-/// first without a mask, where permuting tokens permutes J; the last of a causal mask, which sees
-/// all. −1 for an arbitrary mask.
-Index probe_token(const Mask& mask, Index n);
+/// The token whose rows of J become as large as any token's, when tokens are moved about: the first
+/// without a mask, where permuting tokens permutes J; the last of a causal mask for l2, which sees
+/// all and from which others may be sent away. −1 when no token is known to be.
+Index probe_token(AttentionKind kind, const Mask& mask, Index n);
+
+/// Shrinks the tokens outside the ball into it: ‖x_i‖₂ ≤ radius then holds with rounding covered.
+///
+/// \param x  finite
+void project_to_ball(Matrix& x, double radius);
 
 /// Steep tokens for a kind of attention, one set for each head h and idea, named "idea" for H = 1
 /// and "idea:h" for more; each within the ball ‖x_i‖₂ ≤ radius. May be empty.
