@@ -50,13 +50,13 @@ struct AttainedNorm {
 /// Restricted to some tokens of the output by a TokenRange of r tokens, it is those rows of J, at
 /// r/n of the cost: with r = 1 an ascent step of |J|_inf is O(n).
 ///
-/// | call                        | multiply-adds, leading terms, all heads together | memory |
-/// |-----------------------------|--------------------------------------------------|--------------|
-/// | constructor                 | n D H (2d + d_v) + r n H d                       | H r n | |
-/// apply, apply_adjoint        | the same twice, plus r H d_v D_out               | H r n        |
-/// | dense, norm_inf, norm_1     | 2 H r n D D_out                                  | H n
-/// (D+D_out), and r n D D_out for dense | | second_derivative           | twice apply_adjoint | n H
-/// (d+d_v)  |
+/// | call                    | multiply-adds, leading terms         | memory beyond the constructor's |
+/// |-------------------------|--------------------------------------|---------------------------------|
+/// | constructor             | n D H (2d + d_v) + r n H d           | H (r n + n (2d + d_v))          |
+/// | apply, apply_adjoint    | the same twice, plus r H d_v D_out   | n H (2d + d_v)                  |
+/// | dense                   | 2 H r n D D_out                      | H n (D + D_out), and J          |
+/// | norm_inf, norm_1        | the same                             | H n (2D + D_out) a thread       |
+/// | second_derivative       | twice apply_adjoint                  | n H (2d + d_v)                  |
 ///
 /// Models LinearOperator. With L2 scores and coordinates so large that products of matrices would
 /// cancel, products sum differences instead: see L2Scores.

@@ -30,14 +30,17 @@ void project_to_ball(Matrix& x, double radius);
 /// Steep tokens for a kind of attention, one set for each head h and idea, named "idea" for H = 1
 /// and "idea:h" for more; each within the ball ‖x_i‖₂ ≤ radius. May be empty.
 ///
-/// | kind      | idea              | tokens                                                    |
-/// |-----------|-------------------|-----------------------------------------------------------|
-/// | l2        | three-clusters    | 0, half at +y, half at −y in z = √s W_Qᵀx, |y| as the sharp
-/// inf bound has it; its maximiser for odd n | | l2        | opposite-clusters | the same along one
-/// coordinate, t² = 1 + W((n−1)/e)        | | dot       | zero-and-opposite | x_p = 0 (or where its
-/// query vanishes), half at +R u, half at −R u, u the top right singular vector of A | | dot |
-/// eigenvector       | the extremal tokens of Castin et al., u an eigenvector of Aᵀ | | l2-untied |
-/// mirror            | two clusters whose keys are equally far from the query of the probe token |
+/// | kind      | idea              | tokens                                                  |
+/// |-----------|-------------------|---------------------------------------------------------|
+/// | l2        | three-clusters    | z = √s W_Qᵀ x at 0, half at +y, half at −y: (1)         |
+/// | l2        | opposite-clusters | the same along one coordinate, t² = 1 + W((n−1)/e)      |
+/// | dot       | zero-and-opposite | one token without a query, half at +R u, half at −R u,  |
+/// |           |                   | u the top right singular vector of A = W_Q W_Kᵀ         |
+/// | dot       | eigenvector       | the extremal tokens of Castin et al., u one of Aᵀ       |
+/// | l2-untied | mirror            | two clusters whose keys are equally far from one query  |
+///
+/// (1) y ∝ (1 + √d, 1, …, 1), ‖y‖² = 1 + w + 2/κ, w = W((n−1) exp(−1−2/κ)), κ = 2 (1 + √d): the
+/// maximiser of the infinity norm for odd n.
 ///
 /// For dot and l2-untied, R is `radius`, or 10 when that is infinite: their norms grow with R².
 ///
