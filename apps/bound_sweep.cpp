@@ -241,9 +241,10 @@ bool run_gnuplot(const fs::path& folder, const std::string& script) {
   posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
   std::string program = "gnuplot";
   std::string argument = script;
-  char* arguments[] = {program.data(), argument.data(), nullptr};
+  const std::array<char*, 3> arguments{program.data(), argument.data(), nullptr};
   pid_t process = 0;
-  const int error = posix_spawnp(&process, program.c_str(), &actions, nullptr, arguments, environ);
+  const int error =
+      posix_spawnp(&process, program.c_str(), &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   int status = 0;
   return error == 0 && waitpid(process, &status, 0) == process && WIFEXITED(status) &&

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 #include <vector>
@@ -70,10 +71,10 @@ std::vector<std::pair<std::string, std::vector<const SweepRow*>>> groups_of(
     if (by_norm) {
       add(fmt::format("norm {}", to_string(row.norm)));
     }
-    constexpr const char* letters[] = {"R", "n", "D", "H"};
+    constexpr std::array letters{"R", "n", "D", "H"};
     for (std::size_t a = 0; a < axes().size(); ++a) {
       if (&axes()[a] != &axis && differs(axes()[a].value)) {
-        add(fmt::format("{}={}", letters[a], axes()[a].value(row)));
+        add(fmt::format("{}={}", letters.at(a), axes()[a].value(row)));
       }
     }
     return text;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
@@ -171,10 +172,12 @@ std::string format_json(const Table& table) {
 }  // namespace
 
 TableFormat parse_table_format(std::string_view text) {
-  constexpr std::pair<std::string_view, TableFormat> names[] = {
-      {"text", TableFormat::text},   {"csv", TableFormat::csv},
-      {"json", TableFormat::json},   {"markdown", TableFormat::markdown},
-      {"latex", TableFormat::latex},
+  constexpr std::array names{
+      std::pair{std::string_view("text"), TableFormat::text},
+      std::pair{std::string_view("csv"), TableFormat::csv},
+      std::pair{std::string_view("json"), TableFormat::json},
+      std::pair{std::string_view("markdown"), TableFormat::markdown},
+      std::pair{std::string_view("latex"), TableFormat::latex},
   };
   for (const auto& [name, format] : names) {
     if (text == name) {
@@ -204,7 +207,7 @@ std::string format_table(const Table& table, TableFormat format) {
       return out;
     }
     case TableFormat::markdown: {
-      const Layout layout = layout_of(table, "|\\*_<");
+      const Layout layout = layout_of(table, R"(|\*_<)");
       std::string out = line(layout, layout.columns, "| ", " | ", " |");
       for (std::size_t c = 0; c < layout.columns.size(); ++c) {
         const std::string dashes(std::max<std::size_t>(layout.widths[c], 2) - 1, '-');
@@ -224,9 +227,9 @@ std::string format_table(const Table& table, TableFormat format) {
         columns += words ? 'l' : 'r';
       }
       std::string out = fmt::format("\\begin{{tabular}}{{{}}}\n", columns);
-      out += line(layout, layout.columns, "", " & ", " \\\\ \\hline");
+      out += line(layout, layout.columns, "", " & ", R"( \\ \hline)");
       for (const auto& row : layout.rows) {
-        out += line(layout, row, "", " & ", " \\\\");
+        out += line(layout, row, "", " & ", R"( \\)");
       }
       return out + "\\end{tabular}\n";
     }

@@ -56,7 +56,7 @@ Head head_of(const MultiHead& layer, Index h) {
 std::vector<NamedTokens> l2_starts(const Head& head, double scale, Index n, Index probe) {
   const Index d = head.w_q.cols();
   const Matrix core = std::sqrt(scale) * head.w_q;  // z = x core
-  const double others = static_cast<double>(n - 1);
+  const auto others = static_cast<double>(n - 1);
   const Eigen::RowVectorXd zero = Eigen::RowVectorXd::Zero(core.rows());
 
   const double root = std::sqrt(static_cast<double>(d));
