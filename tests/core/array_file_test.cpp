@@ -5,6 +5,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "lipsa/core/rng.hpp"
+
 namespace lipsa {
 namespace {
 
@@ -12,10 +14,11 @@ TEST_CASE("Array: a matrix, a vector and a number come back as they were", "[cor
   const auto rows = GENERATE(Index{0}, Index{1}, Index{3});
   const auto cols = GENERATE(Index{0}, Index{1}, Index{5});
   CAPTURE(rows, cols);
-  const Matrix matrix = Matrix::Random(rows, cols);
+  Rng rng(1);
+  const Matrix matrix = normal_matrix(rng, rows, cols);
   CHECK(to_array(matrix).shape == std::vector<Index>{rows, cols});
   CHECK(to_matrix(to_array(matrix)) == matrix);
-  const Vector vector = Vector::Random(cols);
+  const Vector vector = normal_matrix(rng, cols, 1);
   CHECK(to_vector(to_array(vector)) == vector);
   CHECK(to_scalar(to_array(0.1)) == 0.1);
 }
