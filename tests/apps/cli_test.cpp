@@ -114,7 +114,7 @@ TEST_CASE_METHOD(CliTest, "lipsa: a bad file exits with 3 and is named", "[cli]"
   CHECK(outcome.out.empty());
 }
 
-TEST_CASE_METHOD(CliTest, "lipsa bound-sweep: files agree with stdout; data only on stdout",
+TEST_CASE_METHOD(CliTest, "lipsa bound-sweep: files agree with stdout, data only on stdout",
                  "[cli]") {
   const Outcome csv = lipsa(quick + "--out r --format csv");
   CHECK(csv.code == 0);

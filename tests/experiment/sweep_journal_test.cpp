@@ -53,7 +53,7 @@ TEST_CASE("SweepJournal: refuses a journal of other settings, and a damaged one"
   CHECK_THROWS_WITH(SweepJournal(path, sweep, true), Catch::Contains("line 3: expected a row"));
 }
 
-TEST_CASE("SweepJournal: without a row it is in nobody's way; what is no file is", "[experiment]") {
+TEST_CASE("SweepJournal: without a row it is in nobody's way, what is no file is", "[experiment]") {
   const TemporaryFolder folder;
   const auto path = folder / "sweep.journal";
   SweepSettings other = small();

@@ -35,7 +35,7 @@ TEST_CASE("initial_layer: random weights have the spread they name", "[model]") 
   CHECK((gaussian.W_K - gaussian.W_Q).norm() > 1.0);
 }
 
-TEST_CASE("initial_layer: seeds differ; the kind does not change shared matrices", "[model]") {
+TEST_CASE("initial_layer: seeds differ, the kind does not change shared matrices", "[model]") {
   const Initialiser glorot{Initialiser::Kind::glorot};
   const MultiHead dot = initial_layer(glorot, AttentionKind::dot, 6, 2, 1);
   const MultiHead l2 = initial_layer(glorot, AttentionKind::l2, 6, 2, 1);

@@ -92,7 +92,7 @@ TEST_CASE("maximise_local_norm: climbs, for every kind and norm", "[search]") {
   CHECK(best(60) > 1.02 * best(1));
 }
 
-TEST_CASE("maximise_local_norm: the same for any number of threads; other restarts alike",
+TEST_CASE("maximise_local_norm: the same for any number of threads, other restarts alike",
           "[search]") {
   const MultiHead layer = unit_layer(AttentionKind::l2);
   const auto run = [&](Index threads, Index restarts) {
