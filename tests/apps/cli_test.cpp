@@ -221,8 +221,7 @@ TEST_CASE_METHOD(CliTest, "lipsa bound-sweep: a full disk exits with 5, keeps ol
 
 TEST_CASE_METHOD(CliTest, "lipsa bound-sweep: kill -9, then --resume, gives the same bytes",
                  "[cli]") {
-  const std::string grid =
-      "bound-sweep --tokens 40:120:10 --norm 1,inf --restarts 4 --format csv --quiet ";
+  const std::string grid = "bound-sweep --tokens 20:120:5 --restarts 8 --format csv --quiet ";
   const Outcome whole = lipsa(grid + "--out whole");
   // Killed as soon as the journal holds a row.
   lipsa(grid +
