@@ -81,7 +81,7 @@ po::options_description describe(Options& o) {
   // clang-format off
   options.add_options()
       ("attention", text(o.attention), "list of l2 (tied), dot, l2-untied")
-      ("norm", text(o.norm), "list of inf, 2, 1")
+      ("norm", text(o.norm), "list of inf, 2, 1, max-token")
       ("tokens", po::value(&o.tokens), "list of numbers of tokens n")
       ("dim", text(o.dim), "list of numbers of features D")
       ("heads", text(o.heads), "list of numbers of heads H")

@@ -19,7 +19,7 @@ TEST_CASE("lower_bound_local_norm: just below |Jv|/|v|, for every kind, shape, m
   const auto kind = GENERATE(from_range(kinds));
   const auto shape = GENERATE(from_range(shapes));
   const auto which_mask = GENERATE(0, 1, 2);
-  const auto p = GENERATE(Norm::one, Norm::two, Norm::inf);
+  const auto p = GENERATE(Norm::one, Norm::two, Norm::inf, Norm::max_token);
   CAPTURE(to_string(kind), shape, which_mask, to_string(p));
   Rng rng(41);
   const MultiHead layer = random_layer(rng, kind, shape);
@@ -31,10 +31,13 @@ TEST_CASE("lower_bound_local_norm: just below |Jv|/|v|, for every kind, shape, m
   const Jacobian jacobian(layer, x, mask);
   Vector jv(jacobian.rows());
   jacobian.apply(v, jv);
-  const auto norm = [&](const Vector& y) {
+  const auto norm = [&](const Vector& y, Index width) {
+    if (p == Norm::max_token) {
+      return mixed_norm(Eigen::Map<const Matrix>(y.data(), shape.n, width), Norm::inf);
+    }
     return p == Norm::one ? y.lpNorm<1>() : p == Norm::two ? y.norm() : y.lpNorm<Eigen::Infinity>();
   };
-  const double gain = norm(jv) / norm(v);
+  const double gain = norm(jv, shape.D_out) / norm(v, shape.D);
   const double bound = lower_bound_local_norm(layer, x, mask, p, v);
   CHECK(bound <= gain * (1.0 + 1e-12));  // gain itself is rounded
   CHECK(bound >= gain * (1.0 - 1e-10));
@@ -50,7 +53,7 @@ TEST_CASE("lower_bound_local_norm: below closed forms that are exact", "[attenti
   CHECK(one >= 3.0 * (1.0 - 1e-14));
   MultiHead l2 = test::unit_layer(AttentionKind::l2);
   l2.W_Q *= 5.0;
-  for (const Norm p : {Norm::one, Norm::two, Norm::inf}) {
+  for (const Norm p : {Norm::one, Norm::two, Norm::inf, Norm::max_token}) {
     const double bound =
         lower_bound_local_norm(l2, Matrix::Zero(2, 1), Mask::none(), p, Vector::Ones(2));
     CHECK(bound <= 25.0);

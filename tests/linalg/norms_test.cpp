@@ -89,7 +89,7 @@ TEST_CASE("Norm: names are read back, others refused", "[linalg]") {
   for (const Norm p : {Norm::one, Norm::two, Norm::inf}) {
     CHECK(parse_norm(to_string(p)) == p);
   }
-  CHECK_THROWS_WITH(parse_norm("2 "), "parse_norm: text must be 1, 2 or inf, got '2 '");
+  CHECK_THROWS_WITH(parse_norm("2 "), "parse_norm: text must be 1, 2, inf or max-token, got '2 '");
 }
 
 TEST_CASE("upper bounds: cover sums that round down, and no more", "[linalg]") {
@@ -207,6 +207,29 @@ TEST_CASE("upper_bound_spectral_norm: subnormal and largest entries", "[linalg]"
   CHECK(upper_bound_spectral_norm(huge * Matrix::Ones(2, 2)) ==
         std::numeric_limits<double>::infinity());
   CHECK(upper_bound_spectral_norm(make(1, 2, {1e300, tiny})) > 1e300);  // lost by scaling, covered
+}
+
+TEST_CASE("estimate_block_gain: closed forms, and what random vectors cannot exceed", "[linalg]") {
+  CHECK(estimate_block_gain(make(1, 4, {3, 4, 0, -12}), 2).value == Approx(17.0).epsilon(1e-14));
+  CHECK(estimate_block_gain(make(1, 4, {3, 4, 0, -12}), 1).value == Approx(19.0).epsilon(1e-14));
+  CHECK(estimate_block_gain(make(2, 2, {0, 1, 0, 0}), 2).value == Approx(1.0).epsilon(1e-14));
+  CHECK(estimate_block_gain(Matrix::Zero(2, 2), 1).value == 0.0);
+  CHECK_THROWS_AS(estimate_block_gain(Matrix::Zero(2, 3), 2), std::invalid_argument);
+
+  const double scale = GENERATE(1.0, 1e200, 1e-200);
+  Rng rng(3);
+  const Matrix a = normal_matrix(rng, 3, 12) * scale;
+  const BlockGain gain = estimate_block_gain(a, 4);
+  const Matrix v = Eigen::Map<const Matrix>(gain.v.data(), 3, 4);
+  CHECK(mixed_norm(v, Norm::inf) == Approx(1.0).epsilon(1e-14));
+  CHECK(((a / scale) * gain.v).norm() == Approx(gain.value / scale).epsilon(1e-13));
+  CHECK(gain.u.dot((a / scale) * gain.v) == Approx(gain.value / scale).epsilon(1e-13));
+  CHECK(gain.value <= upper_bound_mixed_operator_norm(a, 3, 4, Norm::inf));
+  for (int trial = 0; trial < 1000; ++trial) {
+    Matrix x = normal_matrix(rng, 3, 4);
+    x.rowwise().normalize();
+    CHECK(((a / scale) * x.reshaped<Eigen::RowMajor>()).norm() <= gain.value / scale);
+  }
 }
 
 TEST_CASE("upper_bound_mixed_operator_norm: adds block norms by rows or columns", "[linalg]") {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <vector>
 
 #include "core/ball.hpp"
@@ -167,12 +168,17 @@ void add_head_output(const MultiHead& layer, const Mask& mask, const Head& head,
   }
 }
 
-/// Bounds of |x|_p from both sides, scaled by a power of two so that squares neither overflow nor
-/// vanish.
-Ball norm_of(const std::vector<Ball>& x, Norm p) {
+/// Bounds of |x|_p, p = 1, 2 or inf, from both sides, scaled by a power of two so that squares
+/// neither overflow nor vanish.
+Ball vector_norm(std::span<const Ball> x, Norm p) {
   double largest = 0.0;
+  double error = 0.0;
   for (const Ball& entry : x) {
     largest = std::max(largest, std::abs(entry.middle));
+    error += entry.radius;
+  }
+  if (largest == 0.0 && std::isfinite(error)) {
+    return {0.0, error * (1.0 + static_cast<double>(x.size()) * 2.0 * Ball::u)};
   }
   if (!(largest > 0.0) || !std::isfinite(largest)) {
     return {0.0, std::numeric_limits<double>::infinity()};
@@ -198,6 +204,19 @@ Ball norm_of(const std::vector<Ball>& x, Norm p) {
   const double radius = std::max(upper - middle.middle, middle.middle - lower);
   return {std::scalbn(middle.middle, exponent),
           (std::scalbn(radius + middle.radius, exponent) + Ball::tiny) * Ball::slack};
+}
+
+/// Bounds of the norm of a token matrix.
+Ball norm_of(const Balls& x, Norm p) {
+  if (p != Norm::max_token) {
+    return vector_norm(x.data, p);
+  }
+  std::vector<Ball> lengths;
+  for (Index i = 0; i < x.rows; ++i) {
+    lengths.push_back(
+        vector_norm(std::span(&x(i, 0), static_cast<std::size_t>(x.cols)), Norm::two));
+  }
+  return vector_norm(lengths, Norm::inf);
 }
 
 }  // namespace
@@ -243,7 +262,7 @@ double lower_bound_local_norm(const MultiHead& layer, const ConstMatrixRef& x, c
   if (layer.W_O.size() > 0) {
     derivative = product(derivative, exactly(layer.W_O));
   }
-  const double bound = (norm_of(derivative.data, p) / norm_of(direction.data, p)).lower();
+  const double bound = (norm_of(derivative, p) / norm_of(direction, p)).lower();
   return bound > 0.0 && std::isfinite(bound) ? bound : 0.0;
 }
 

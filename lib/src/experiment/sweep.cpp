@@ -94,6 +94,17 @@ void run_at_input(SweepRow& row, const MultiHead& layer, const Mask& mask, const
               .transpose();
       break;
     }
+    case Norm::max_token: {
+      row.local_norm = 0.0;
+      for (Index i = 0; i < x.rows(); ++i) {
+        const BlockGain token = estimate_block_gain(j.row_block(i), layer.width());
+        if (!(token.value <= row.local_norm)) {
+          row.local_norm = token.value;
+          v = token.v;
+        }
+      }
+      break;
+    }
     case Norm::one: {
       const AttainedNorm norm = j.norm_1();
       row.local_norm = norm.value;
@@ -332,7 +343,8 @@ Sweep::Sweep(SweepSettings settings) : settings_(std::move(settings)) {
     }
   }
   for (const SweepRow& row : grid_) {
-    const bool one_token = row.norm == Norm::inf && row.mask == Mask::Kind::none && !input_;
+    const bool one_token = (row.norm == Norm::inf || row.norm == Norm::max_token) &&
+                           row.mask == Mask::Kind::none && !input_;
     const double needed = memory_of(row, input_ ? 1 : s.restarts, one_token);
     require(needed <= memory_of_machine(),
             "sweep: tokens = {}, dim = {}, heads = {}, restarts = {} would take about {:.3g} GB of "

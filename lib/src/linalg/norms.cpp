@@ -179,17 +179,19 @@ std::string_view to_string(Norm norm) {
       return "2";
     case Norm::inf:
       return "inf";
+    case Norm::max_token:
+      return "max-token";
   }
   return "unknown";
 }
 
 Norm parse_norm(std::string_view text) {
-  for (const Norm norm : {Norm::one, Norm::two, Norm::inf}) {
+  for (const Norm norm : {Norm::one, Norm::two, Norm::inf, Norm::max_token}) {
     if (text == to_string(norm)) {
       return norm;
     }
   }
-  require(false, "parse_norm: text must be 1, 2 or inf, got '{}'", text);
+  require(false, "parse_norm: text must be 1, 2, inf or max-token, got '{}'", text);
   return {};
 }
 
@@ -210,6 +212,7 @@ double norm_frobenius(const ConstMatrixRef& a) {
 }
 
 double mixed_norm(const ConstMatrixRef& x, Norm p) {
+  require(p != Norm::max_token, "mixed_norm: p must be 1, 2 or inf, got {}", to_string(p));
   require_finite(x, "mixed_norm");
   if (x.size() == 0) {
     return 0.0;
@@ -220,6 +223,54 @@ double mixed_norm(const ConstMatrixRef& x, Norm p) {
                         : p == Norm::two ? lengths.norm()
                                          : lengths.maxCoeff();
   return std::ldexp(length, e);
+}
+
+BlockGain estimate_block_gain(const ConstMatrixRef& a, Index width) {
+  require(width >= 1 && a.cols() % width == 0,
+          "estimate_block_gain: width must divide {} columns, got {}", a.cols(), width);
+  require_finite(a, "estimate_block_gain");
+  BlockGain best{.u = Vector::Zero(a.rows()), .v = Vector::Zero(a.cols())};
+  if (a.size() == 0 || a.isZero(0.0)) {
+    return best;
+  }
+  const int e = exponent(a);
+  const Matrix m = scaled(a, e);
+  const Index blocks = m.cols() / width;
+  const auto climb = [&](Vector u) {
+    Vector v = Vector::Zero(m.cols());
+    double value = 0.0;
+    for (int step = 0; step < 1000; ++step) {
+      const Vector g = m.transpose() * u;
+      for (Index j = 0; j < blocks; ++j) {
+        const double length = g.segment(j * width, width).norm();
+        if (length > 0.0) {
+          v.segment(j * width, width) = g.segment(j * width, width) / length;
+        }
+      }
+      u = m * v;
+      const double next = u.norm();
+      if (next > 0.0) {
+        u /= next;
+      }
+      const bool settled = !(next > value * (1.0 + 4.0 * epsilon));
+      value = std::max(value, next);
+      if (settled) {
+        break;
+      }
+    }
+    if (value > best.value) {
+      best = {value, u, v};
+    }
+  };
+  for (Index i = 0; i < m.rows(); ++i) {
+    climb(Vector::Unit(m.rows(), i));
+  }
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(m * m.transpose());
+  if (eigen.info() == Eigen::Success) {
+    climb(eigen.eigenvectors().rightCols(1));
+  }
+  best.value = std::ldexp(best.value, e);
+  return best;
 }
 
 double upper_bound_norm_1(const ConstMatrixRef& a) {
@@ -264,6 +315,7 @@ double upper_bound_mixed_operator_norm(const ConstMatrixRef& j, Index rows_per_b
   require(cols_per_block >= 1 && j.cols() % cols_per_block == 0,
           "{}: cols_per_block must divide {} columns, got {}", name, j.cols(), cols_per_block);
   require_finite(j, name);
+  require(p != Norm::max_token, "{}: p must be 1, 2 or inf, got {}", name, to_string(p));
   if (p == Norm::two) {
     return upper_bound_spectral_norm(j);
   }

@@ -38,7 +38,7 @@ class Objective {
   Objective(const MultiHead& layer, const Mask& mask, Index n, Norm p)
       : layer_(layer), mask_(mask), p_(p) {
     const Index probe = probe_token(layer.kind, mask, n);
-    if (p == Norm::inf && probe >= 0) {
+    if ((p == Norm::inf || p == Norm::max_token) && probe >= 0) {
       outputs_ = {probe, 1};
     } else {
       outputs_ = {0, n};
@@ -61,6 +61,19 @@ class Objective {
         g.value = best < 0 ? sums.maxCoeff<Eigen::PropagateNaN>(&best) : sums(best);
         g.u(row < 0 ? best : row) = 1.0;
         g.v = block.row(best).unaryExpr([](double e) { return e < 0.0 ? -1.0 : 1.0; }).transpose();
+        break;
+      }
+      case Norm::max_token: {
+        const Index D_out = layer_.output_width();
+        for (Index i = 0; i < outputs_.count; ++i) {
+          const BlockGain token = estimate_block_gain(j.row_block(i), layer_.width());
+          if (i == 0 || !(token.value <= g.value)) {
+            g.value = token.value;
+            g.v = token.v;
+            g.u.setZero();
+            g.u.segment(i * D_out, D_out) = token.u;
+          }
+        }
         break;
       }
       case Norm::one: {

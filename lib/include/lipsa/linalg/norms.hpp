@@ -8,12 +8,17 @@
 
 namespace lipsa {
 
-/// Which p of |·|_p, the operator norm induced by the p-norm of vectors.
-enum class Norm { one, two, inf };
+/// Which norm of vec(X), and the operator norm it induces.
+enum class Norm {
+  one,
+  two,
+  inf,
+  max_token,  ///< max_i |x_i|_2: inf over tokens, 2 over features
+};
 
-std::string_view to_string(Norm norm);  ///< "1", "2", "inf"
+std::string_view to_string(Norm norm);  ///< "1", "2", "inf", "max-token"
 
-/// \throws std::invalid_argument  `text` is none of "1", "2", "inf"
+/// \throws std::invalid_argument  `text` is none of "1", "2", "inf", "max-token"
 Norm parse_norm(std::string_view text);
 
 // Every function below throws std::invalid_argument when an entry is not finite, returns 0 for an
@@ -26,7 +31,26 @@ double norm_inf(const ConstMatrixRef& a);        ///< max_i Σ_j |a_ij|
 double norm_frobenius(const ConstMatrixRef& a);  ///< (Σ a_ij²)^½, without overflow
 
 /// |(|x_1|_2, …, |x_n|_2)|_p for the rows x_i of a token matrix: p over tokens, 2 over features.
+/// \throws std::invalid_argument  p = max_token, which is mixed already
 double mixed_norm(const ConstMatrixRef& x, Norm p);
+
+/// |A v|_2 for the v found with blocks |v_j|_2 = 1, and u = A v/|A v|_2.
+struct BlockGain {
+  double value = 0.0;
+  Vector u{};
+  Vector v{};
+};
+
+/// An estimate from below of max |A v|_2 over v = (v_1, …, v_n), |v_j|_2 ≤ 1, for A = [A_1 … A_n]
+/// with `width` columns a block: the max-token norm of the rows of one token. It is max_u Σ_j |A_jᵀ
+/// u|_2 over unit u, climbed by u ← A v, v_j ← A_jᵀ u/|A_jᵀ u|_2, which never descends, from the
+/// top left singular vector and from each coordinate. The problem is not concave: the highest point
+/// may be missed.
+///
+/// \param width  ≥ 1, divides the columns
+/// \throws std::invalid_argument
+/// \test   tests/linalg/norms_test.cpp
+BlockGain estimate_block_gain(const ConstMatrixRef& a, Index width);
 
 /// At or above the norm, rounding covered: each operation that rounds down is moved up to the next
 /// double, so a result whose operations are all exact is the norm itself.
@@ -64,7 +88,8 @@ double upper_bound_spectral_norm(const ConstMatrixRef& a);
 /// by the triangle inequality, hence above the induced norm even in exact arithmetic unless blocks
 /// are 1 × 1; p = 2: upper_bound_spectral_norm(J).
 ///
-/// \throws std::invalid_argument  a block size is below 1 or does not divide the size of J
+/// \throws std::invalid_argument  a block size is below 1 or does not divide the size of J; p is
+///         max_token
 /// \test   tests/linalg/norms_test.cpp
 double upper_bound_mixed_operator_norm(const ConstMatrixRef& j, Index rows_per_block,
                                        Index cols_per_block, Norm p);
