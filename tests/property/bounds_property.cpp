@@ -26,6 +26,7 @@ double measured(const Matrix& j, Norm p) {
     case Norm::inf:
       return j.cwiseAbs().rowwise().sum().maxCoeff();
     case Norm::two:
+    case Norm::max_token:
       break;
   }
   return Eigen::JacobiSVD<Matrix>(j).singularValues()(0);
@@ -102,7 +103,7 @@ Worst worst_of(const Trial& t, double shrink) {
   for (const Norm p : {Norm::one, Norm::two, Norm::inf}) {
     const double norm = measured(j, p);
     for (const Bound& bound : bounds_for(setting, p)) {
-      if (!bound.holds || bound.kind == BoundKind::as_printed) {
+      if (!bound.holds) {
         continue;
       }
       const double value = shrink * bound.value;

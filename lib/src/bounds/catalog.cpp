@@ -3,32 +3,21 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bounds/entries.hpp"
+#include "bounds/context.hpp"
 #include "core/check.hpp"
 
 namespace lipsa {
-namespace {
-
-void require_valid(const BoundSetting& setting) {
-  require_valid(setting.layer);
-  const Index made_for = setting.mask.tokens();
-  require(setting.tokens >= 1, "BoundSetting: tokens must be at least 1, got {}", setting.tokens);
-  require(made_for == 0 || made_for == setting.tokens,
-          "BoundSetting: mask must be made for {} tokens, got {}", setting.tokens, made_for);
-  require(setting.radius > 0.0, "BoundSetting: radius must be positive, got {}", setting.radius);
-}
-
-}  // namespace
-
 MaskFacts mask_facts(const Mask& mask, Index tokens) {
   if (mask.kind() != Mask::Kind::arbitrary) {
-    return {.most_seen = tokens, .mixes = tokens > 1};
+    return {.most_seen = tokens, .most_seeing = tokens, .mixes = tokens > 1};
   }
   MaskFacts facts;
+  std::vector<Index> seeing(static_cast<std::size_t>(tokens), 0);
   for (Index i = 0; i < tokens; ++i) {
     Index seen = 0;
     for (Index j = 0; j < tokens; ++j) {
       seen += mask.visible(i, j) ? 1 : 0;
+      seeing[static_cast<std::size_t>(j)] += mask.visible(i, j) ? 1 : 0;
     }
     const bool itself = mask.visible(i, i);
     facts.most_seen = std::max(facts.most_seen, seen);
@@ -37,34 +26,77 @@ MaskFacts mask_facts(const Mask& mask, Index tokens) {
       facts.hidden_from_itself = i;
     }
   }
+  facts.most_seeing = *std::max_element(seeing.begin(), seeing.end());
   return facts;
 }
 
-std::string hidden_token(const BoundSetting& setting) {
-  const Index hidden = mask_facts(setting.mask, setting.tokens).hidden_from_itself;
+std::string hidden_token(const BoundContext& context) {
+  const Index hidden = context.mask().hidden_from_itself;
   return hidden < 0 ? "" : fmt::format("token {} sees other tokens and not itself", hidden);
 }
 
-Bound CatalogEntry::evaluate(const BoundSetting& setting) const {
-  require_valid(setting);
+std::string masked(const BoundContext& context) {
+  return context.setting().mask.kind() == Mask::Kind::none ? ""
+                                                           : "it speaks of attention without masks";
+}
+
+std::string biased(const BoundContext& context) {
+  return context.layer().b_Q.isZero(0.0) ? "" : "it speaks of scores without biases, b_Q is not 0";
+}
+
+namespace {
+
+/// Why the domain asked about is not one the entry speaks of; empty when it is.
+std::string outside(const BoundSetting& setting, Domain domain) {
+  switch (domain) {
+    case Domain::everywhere:
+      return "";
+    case Domain::token_ball:
+      return std::isfinite(setting.radius) ? "" : "it needs a finite radius";
+    case Domain::around_point:
+    case Domain::from_point:
+      return setting.x != nullptr ? "" : "it needs tokens X";
+    case Domain::point:
+      return setting.x == nullptr    ? "it needs tokens X"
+             : setting.around != 0.0 ? "it speaks of X alone, not of what lies around it"
+                                     : "";
+  }
+  return "";
+}
+
+Bound evaluated(const CatalogEntry& entry, const BoundContext& context) {
+  const BoundSetting& setting = context.setting();
+  const AttentionKind kind = setting.layer.kind;
+  std::string reason = outside(setting, entry.domain);
   const Evaluation evaluation =
-      setting.layer.kind == attention
-          ? formula(setting)
-          : fails(fmt::format("it speaks of {} attention, the layer is {}", to_string(attention),
-                              to_string(setting.layer.kind)));
-  Bound bound{.name = std::string(name),
-              .norm = norm,
-              .domain = std::string(domain),
-              .holds = evaluation.holds,
+      kind != entry.attention ? fails(fmt::format("it speaks of {} attention, the layer is {}",
+                                                  to_string(entry.attention), to_string(kind)))
+      : reason.empty()        ? entry.formula(context)
+                              : fails(std::move(reason));
+  const bool refuted = !entry.refutation.empty();
+  Bound bound{.name = std::string(entry.name),
+              .norm = entry.norm,
+              .domain = entry.domain,
+              .holds = evaluation.holds && !refuted,
+              .refuted = refuted,
               .reason = evaluation.reason,
-              .source = std::string(source),
-              .kind = kind,
-              .statement = std::string(statement)};
+              .source = std::string(entry.source),
+              .kind = entry.kind,
+              .statement = std::string(entry.statement)};
+  if (refuted && evaluation.holds) {
+    bound.reason = fmt::format("refuted: {}", entry.refutation);
+  }
   if (evaluation.value) {
     bound.value = evaluation.value->value();
     bound.log10_value = evaluation.value->log10_value();
   }
   return bound;
+}
+
+}  // namespace
+
+Bound CatalogEntry::evaluate(const BoundSetting& setting) const {
+  return evaluated(*this, BoundContext(setting));
 }
 
 std::span<const CatalogEntry> catalog() {
@@ -85,11 +117,24 @@ const CatalogEntry& find_entry(std::string_view name) {
 }
 
 std::vector<Bound> bounds_for(const BoundSetting& setting, Norm norm) {
-  require_valid(setting);
+  const BoundContext context(setting);
   std::vector<Bound> bounds;
   for (const CatalogEntry& entry : catalog()) {
     if (entry.attention == setting.layer.kind && entry.norm == norm) {
-      bounds.push_back(entry.evaluate(setting));
+      bounds.push_back(evaluated(entry, context));
+    }
+  }
+  return bounds;
+}
+
+std::vector<std::optional<Bound>> evaluate_entries(const BoundSetting& setting,
+                                                   std::span<const CatalogEntry* const> entries,
+                                                   Domain domain) {
+  const BoundContext context(setting);
+  std::vector<std::optional<Bound>> bounds(entries.size());
+  for (std::size_t e = 0; e < entries.size(); ++e) {
+    if (entries[e]->attention == setting.layer.kind && entries[e]->domain == domain) {
+      bounds[e] = evaluated(*entries[e], context);
     }
   }
   return bounds;
@@ -98,8 +143,8 @@ std::vector<Bound> bounds_for(const BoundSetting& setting, Norm norm) {
 Bound best_bound(const BoundSetting& setting, Norm norm) {
   Bound best{.norm = norm, .reason = "no bound of the catalogue holds"};
   for (Bound& bound : bounds_for(setting, norm)) {
-    if (!bound.holds || bound.kind == BoundKind::as_printed) {
-      if (!best.holds && bound.kind != BoundKind::as_printed) {
+    if (!bound.holds) {
+      if (!best.holds && !bound.refuted) {
         best.reason += fmt::format("; {}: {}", bound.name, bound.reason);
       }
     } else if (!best.holds || bound.log10_value < best.log10_value) {

@@ -5,6 +5,7 @@
 #include <numbers>
 #include <utility>
 
+#include "core/ball.hpp"
 #include "core/check.hpp"
 #include "core/rounding.hpp"
 
@@ -79,6 +80,17 @@ UpRounded sqrt(const UpRounded& a) {
   }
   const std::int64_t odd = a.exponent_ & 1;
   return {(a.exponent_ - odd) / 2, root_up(odd != 0 ? 2.0 * a.mantissa_ : a.mantissa_)};
+}
+
+UpRounded exp(const UpRounded& a) {
+  const double x = a.value();
+  if (x > 0x1p52) {
+    return infinity;
+  }
+  const double turns = std::floor(x / std::numbers::ln2);
+  constexpr double ln2_error = 0x1p-54;
+  const Ball rest = Ball(x) - Ball(turns) * Ball(std::numbers::ln2, ln2_error);
+  return {static_cast<std::int64_t>(turns), exp(rest).upper()};
 }
 
 double UpRounded::value() const {

@@ -180,7 +180,7 @@ Cell number(double x) {
 }
 
 std::string column_of(const SweepBound& bound) {
-  return (bound.as_printed ? "as_printed_" : "upper_bound_") + bound.name;
+  return (bound.refuted ? "refuted_" : "upper_bound_") + bound.name;
 }
 
 /// The columns of the bounds that occur, in the order of the catalogue.
@@ -255,7 +255,7 @@ ordered_json settings_json(const SweepSettings& s) {
 double SweepRow::tightness() const {
   double upper = std::numeric_limits<double>::quiet_NaN();
   for (const SweepBound& bound : bounds) {
-    if (!bound.as_printed) {
+    if (!bound.refuted) {
       upper = std::fmin(upper, bound.value);
     }
   }
@@ -381,11 +381,7 @@ SweepRow Sweep::run(Index k) const {
   const Mask mask = mask_of(row.mask);
   const BoundSetting setting{.layer = layer, .mask = mask, .tokens = row.n, .radius = row.radius};
   for (const Bound& bound : bounds_for(setting, row.norm)) {
-    row.bounds.push_back({.name = bound.name,
-                          .as_printed = bound.kind == BoundKind::as_printed,
-                          .value = bound.holds || bound.kind == BoundKind::as_printed
-                                       ? bound.value
-                                       : std::numeric_limits<double>::quiet_NaN()});
+    row.bounds.push_back({.name = bound.name, .refuted = bound.refuted, .value = bound.value});
   }
   if (input_) {
     try {

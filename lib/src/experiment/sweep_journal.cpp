@@ -48,7 +48,7 @@ ordered_json to_json(Index k, const SweepRow& row) {
                     {"status", row.status},
                     {"bounds", ordered_json::array()}};
   for (const SweepBound& bound : row.bounds) {
-    json["bounds"].push_back({bound.name, bound.as_printed, to_json(bound.value)});
+    json["bounds"].push_back({bound.name, bound.refuted, to_json(bound.value)});
   }
   return json;
 }

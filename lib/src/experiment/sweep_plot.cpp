@@ -109,14 +109,14 @@ std::vector<Curve> curves_of(const std::vector<SweepRow>& rows, const Axis& axis
     std::vector<std::pair<std::string, bool>> bounds;
     for (const SweepRow* row : group) {
       for (const SweepBound& bound : row->bounds) {
-        const std::pair key{bound.name, bound.as_printed};
+        const std::pair key{bound.name, bound.refuted};
         if (std::find(bounds.begin(), bounds.end(), key) == bounds.end()) {
           bounds.push_back(key);
         }
       }
     }
     int dash = 2;
-    for (const auto& [bound_name, as_printed] : bounds) {
+    for (const auto& [bound_name, refuted] : bounds) {
       Points points;
       for (const SweepRow* row : group) {
         for (const SweepBound& bound : row->bounds) {
@@ -125,7 +125,7 @@ std::vector<Curve> curves_of(const std::vector<SweepRow>& rows, const Axis& axis
           }
         }
       }
-      add(fmt::format("{} {}{}", as_printed ? "as printed" : "upper bound", bound_name, suffix),
+      add(fmt::format("{} {}{}", refuted ? "refuted" : "upper bound", bound_name, suffix),
           fmt::format("lines lw 2.5 dt {} lc {}", dash, ++colour), points);
       dash = 2 + (dash - 1) % 4;
     }

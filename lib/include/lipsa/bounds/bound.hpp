@@ -10,13 +10,29 @@
 
 namespace lipsa {
 
+/// Where a formula comes from. Whether it may be trusted, `Bound::holds` says.
 enum class BoundKind {
   as_printed,  ///< what the source's text says, letter by letter, true or not
-  corrected,   ///< what the source's proof gives
+  corrected,   ///< what the source's argument gives when worked out again: where the text differs,
+               ///< or could not be compared
   ours,
+  misapplied,  ///< a theorem carried beyond its hypotheses, as programs in use do: false
 };
 
-std::string_view to_string(BoundKind kind);  ///< "as printed", "corrected", "ours"
+std::string_view to_string(BoundKind kind);  ///< "as printed", "corrected", "ours", "misapplied"
+
+/// The set of X a theorem speaks of.
+enum class Domain {
+  everywhere,    ///< all X
+  token_ball,    ///< |x_i|_2 ≤ R for every token
+  around_point,  ///< |X' − X|_F ≤ ε
+  from_point,  ///< pairs of X and an X' with |X' − X|_F ≤ ε: |F(X') − F(X)|_F ≤ L |X' − X|_F
+  point,       ///< X alone: a bound of |J(X)|
+};
+
+/// "all X", "|x_i|_2 <= R", "|X' - X|_F <= eps", "from X to
+/// |X' - X|_F <= eps", "at X"
+std::string_view to_string(Domain domain);
 
 /// What one theorem says about one layer.
 ///
@@ -25,7 +41,7 @@ std::string_view to_string(BoundKind kind);  ///< "as printed", "corrected", "ou
 /// | gives a constant                     | true  | an upper bound of it     | empty           |
 /// | says that no finite constant exists  | true  | +inf, as log10_value     | why             |
 /// | does not speak of this layer         | false | NaN                      | what fails      |
-/// | is false as printed                  | false | the printed formula's    | "refuted: …"    |
+/// | is known to be false                 | false | the formula's            | "refuted: …"    |
 ///
 /// When it holds, value is at or above the theorem's constant, rounding covered, hence above the
 /// Lipschitz constant. A constant beyond double has value +inf and a finite log10_value.
@@ -34,8 +50,9 @@ struct [[nodiscard]] Bound {
   double value = std::numeric_limits<double>::quiet_NaN();
   double log10_value = std::numeric_limits<double>::quiet_NaN();
   Norm norm = Norm::inf;
-  std::string domain{};  ///< the set of X it speaks of
+  Domain domain = Domain::everywhere;
   bool holds = false;
+  bool refuted = false;  ///< it is known to be false, for this layer or another
   std::string reason{};
   std::string source{};
   BoundKind kind = BoundKind::ours;

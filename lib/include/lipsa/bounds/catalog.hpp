@@ -16,13 +16,21 @@
 
 namespace lipsa {
 
-/// The map X ↦ attend(layer, X, mask) whose Lipschitz constant is asked for. Borrows both.
+/// The map X ↦ attend(layer, X, mask), and where its Lipschitz constant is asked for: on all X, on
+/// a ball of tokens, at one X or around it. Borrows what it names.
+///
+/// What is given narrows the question, and every theorem of a domain that contains it answers:
+/// with `x` alone the question is |J(x)|, which bounds for all X bound too. `radius` must hold for
+/// the tokens of `x`, and for all within `around` of it.
 struct BoundSetting {
   const MultiHead& layer;
   const Mask& mask;
   Index tokens = 1;  ///< n ≥ 1
   /// The domain is |x_i|₂ ≤ radius for every token; infinite: all X. > 0.
   double radius = std::numeric_limits<double>::infinity();
+  const Matrix* x = nullptr;  ///< n × D, finite, or none
+  /// With x: the domain is |X' − x|_F ≤ around, 0 for x alone. ≥ 0, finite.
+  double around = 0.0;
 };
 
 /// What a theorem's formula comes to: the part of a Bound that depends on the layer.
@@ -32,22 +40,27 @@ struct Evaluation {
   std::string reason{};
 };
 
+/// A setting with the norms of weights and tokens that several theorems ask for.
+class BoundContext;
+
 /// A theorem about one kind of attention in one norm.
 struct CatalogEntry {
   std::string_view name{};       ///< unique; the column of a table
   std::string_view statement{};  ///< the formula, in one line
   std::string_view source{};     ///< author, venue, year, theorem
-  std::string_view domain{};     ///< the set of X it speaks of
+  Domain domain = Domain::everywhere;
   AttentionKind attention = AttentionKind::l2;
   Norm norm = Norm::inf;
   BoundKind kind = BoundKind::ours;
-  Evaluation (*formula)(const BoundSetting&) = nullptr;  ///< of a valid setting of its kind
+  std::string_view refutation{};  ///< not empty: it is known to be false, and this is why
+  /// Of a valid setting of its kind whose domain lies within that of the entry.
+  Evaluation (*formula)(const BoundContext&) = nullptr;
 
-  /// The theorem at this layer: hypotheses checked, value rounded upwards. A layer of another
-  /// kind fails a hypothesis.
+  /// The theorem at this layer: hypotheses checked, value rounded upwards. A layer of another kind,
+  /// or a domain it does not contain, fails a hypothesis.
   ///
   /// \throws std::invalid_argument  the layer is invalid, tokens < 1, the mask is made for another
-  ///         number of tokens, radius is not positive
+  ///         number of tokens, radius is not positive, x does not fit or leaves the radius
   Bound evaluate(const BoundSetting& setting) const;
 };
 
@@ -66,8 +79,16 @@ const CatalogEntry& find_entry(std::string_view name);
 /// \throws std::invalid_argument  as CatalogEntry::evaluate
 std::vector<Bound> bounds_for(const BoundSetting& setting, Norm norm);
 
-/// The smallest of them that holds and is not as printed, the first among equals. When there is
-/// none, a Bound that does not hold, whose reason lists theirs.
+/// Those of the entries that speak of the layer's kind of attention and of exactly this domain,
+/// each at its place; what they have in common is computed once.
+///
+/// \throws std::invalid_argument  as CatalogEntry::evaluate
+std::vector<std::optional<Bound>> evaluate_entries(const BoundSetting& setting,
+                                                   std::span<const CatalogEntry* const> entries,
+                                                   Domain domain);
+
+/// The smallest of them that holds, the first among equals. When there is none, a Bound that does
+/// not hold, whose reason lists theirs.
 ///
 /// \throws std::invalid_argument  as CatalogEntry::evaluate
 Bound best_bound(const BoundSetting& setting, Norm norm);

@@ -35,6 +35,7 @@ class UpRounded {
   friend UpRounded operator*(UpRounded a, const UpRounded& b) { return a *= b; }
   friend UpRounded operator+(UpRounded a, const UpRounded& b) { return a += b; }
   friend UpRounded sqrt(const UpRounded& a);
+  friend UpRounded exp(const UpRounded& a);  ///< trusted: std::exp, to four units in the last place
 
   // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 misreads a defaulted comparison
   friend std::partial_ordering operator<=>(const UpRounded&, const UpRounded&) = default;

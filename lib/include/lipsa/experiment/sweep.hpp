@@ -45,7 +45,7 @@ struct SweepSettings {
 /// A bound of the catalogue in one configuration.
 struct SweepBound {
   std::string name{};
-  bool as_printed = false;                                  ///< shown, and trusted for nothing
+  bool refuted = false;                                     ///< shown, and trusted for nothing
   double value = std::numeric_limits<double>::quiet_NaN();  ///< NaN where its hypotheses fail
 };
 
@@ -114,7 +114,7 @@ class Sweep {
   MultiHead layer_of(const SweepRow& row) const;
 };
 
-/// The rows as a table: the columns of SweepRow, one upper_bound_NAME (or as_printed_NAME) a
+/// The rows as a table: the columns of SweepRow, one upper_bound_NAME (or refuted_NAME) a
 /// catalogue entry that occurs, tightness, status.
 Table sweep_table(const Sweep& sweep, const std::vector<SweepRow>& rows);
 

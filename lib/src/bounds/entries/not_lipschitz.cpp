@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "bounds/entries.hpp"
+#include "bounds/context.hpp"
 #include "core/ball.hpp"
 #include "lipsa/core/rng.hpp"
 
@@ -171,12 +171,12 @@ bool grows(const MultiHead& layer) {
 }
 
 /// Why J is the same everywhere; empty when that is not seen at once.
-std::string affine(const BoundSetting& setting, const MaskFacts& mask) {
-  const MultiHead& layer = setting.layer;
-  if (setting.tokens == 1) {
+std::string affine(const BoundContext& c) {
+  const MultiHead& layer = c.layer();
+  if (c.tokens() == 1) {
     return "the map is affine: one token attends to itself alone";
   }
-  if (mask.most_seen <= 1) {
+  if (c.mask().most_seen <= 1) {
     return "the map is affine: no token sees two";
   }
   if (largest(layer.W_V) == 0.0 || (layer.W_O.size() != 0 && largest(layer.W_O) == 0.0)) {
@@ -188,20 +188,22 @@ std::string affine(const BoundSetting& setting, const MaskFacts& mask) {
                                            : "";
 }
 
-Evaluation none_exists(const BoundSetting& setting) {
-  if (std::isfinite(setting.radius)) {
-    return fails(fmt::format("it speaks of all X, the radius is {}", setting.radius));
+Evaluation none_exists(const BoundContext& c) {
+  if (std::isfinite(c.setting().radius)) {
+    return fails(fmt::format("it speaks of all X, the radius is {}", c.setting().radius));
   }
-  const MaskFacts mask = mask_facts(setting.mask, setting.tokens);
-  std::string finite = affine(setting, mask);
+  if (c.setting().x != nullptr) {
+    return fails("it speaks of all X, not of one");
+  }
+  std::string finite = affine(c);
   if (!finite.empty()) {
     return fails(std::move(finite));
   }
-  if (!mask.mixes) {
+  if (!c.mask().mixes) {
     return fails("no token sees itself and another");
   }
-  const bool is_dot = setting.layer.kind == AttentionKind::dot;
-  if (!grows(setting.layer)) {
+  const bool is_dot = c.layer().kind == AttentionKind::dot;
+  if (!grows(c.layer())) {
     return fails(fmt::format("no head has certainly {} and W_V W_O not 0, uncancelled by others",
                              is_dot ? "W_Q W_K^T" : "(W_Q - W_K) W_K^T"));
   }
@@ -220,7 +222,7 @@ constexpr CatalogEntry entry(std::string_view name, AttentionKind attention, Nor
                                 "n >= 2",
           .source = is_dot ? "Kim, Papamakarios & Mnih, ICML 2021, Theorem 3.1; conditions ours"
                            : "lipsa: a block of J that grows with the square of the token radius",
-          .domain = "all X",
+          .domain = Domain::everywhere,
           .attention = attention,
           .norm = norm,
           .kind = is_dot ? BoundKind::corrected : BoundKind::ours,

@@ -1,0 +1,72 @@
+#include "lipsa/bounds/l2_two_norm.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "bounds/l2_factors.hpp"
+#include "core/ball.hpp"
+#include "core/check.hpp"
+#include "core/rounding.hpp"
+#include "lipsa/bounds/lambert.hpp"
+
+namespace lipsa {
+namespace {
+
+/// min over 0 < e < 1 of n^((1+e)/2)/(e exp 1), from above. The exponent that minimises it is
+/// e = 2/ln n; any other is a bound too.
+UpRounded kernel_moment(double n) {
+  const double e = std::min(0.999, 2.0 / std::log(n));
+  if (!(e > 0.0)) {
+    return std::numeric_limits<double>::infinity();
+  }
+  const Ball log_n(std::log(n), 8.0 * Ball::u * std::log(n));
+  const Ball power = exp(Ball(0.5) * (Ball(1.0) + Ball(e)) * log_n);
+  const Ball euler(std::numbers::e, 0x1p-51);
+  return (power / (Ball(e) * euler)).upper();
+}
+
+}  // namespace
+
+L2Core l2_core(Index tokens, Index seen, Index seeing, ColumnRule rule) {
+  require(tokens >= 1, "l2_core: tokens must be at least 1, got {}", tokens);
+  require(seen >= 1 && seen <= tokens && seeing >= 1 && seeing <= tokens,
+          "l2_core: seen and seeing must be in [1, {}], got {} and {}", tokens, seen, seeing);
+  const UpRounded n = count_up(tokens);
+  const UpRounded others = count_up(seeing - 1);
+  L2Core core{.c = upper_bound_phi_inverse(count_up(seen - 1)),
+              .columns = count_up(seeing),
+              .moment = others * upper_bound_phi_inverse(1.0),
+              .tokens = n};
+  if (rule != ColumnRule::counted) {
+    const UpRounded factor = rule == ColumnRule::causal ? 2.0 : 1.0;
+    core.columns = std::min(core.columns, sqrt(factor * n));
+    if (tokens > 2) {
+      core.moment = std::min(core.moment, sqrt(factor) * kernel_moment(count_up(tokens)));
+    }
+  }
+  const UpRounded t = upper_bound_phi_inverse(others.value());
+  core.moment = std::min(core.moment, t * (core.columns + 1.0));
+  return core;
+}
+
+UpRounded l2_core_2(const L2Core& core) {
+  const UpRounded plain = sqrt(core.tokens) * (4.0 * core.c + 1.0);
+  const UpRounded split = sqrt(core.columns) + 2.0 * core.c + 2.0 * sqrt(core.c * core.moment);
+  return std::min(plain, split);
+}
+
+UpRounded l2_core_rows(const L2Core& core) {
+  return 1.0 + 4.0 * core.c;
+}
+
+UpRounded l2_core_columns(const L2Core& core) {
+  return core.columns + 2.0 * core.c + 2.0 * core.moment +
+         2.0 * sqrt(core.c * core.moment * core.columns);
+}
+
+UpRounded l2_core_interpolated_2(const L2Core& core) {
+  return sqrt(l2_core_rows(core) * l2_core_columns(core));
+}
+
+}  // namespace lipsa
