@@ -45,6 +45,42 @@ TEST_CASE("Ball: results hold every result of the operands, in quadruple precisi
   CHECK(too_small > 1000);
 }
 
+TEST_CASE("Ball: sqrt holds the roots of its ends, in quadruple precision", "[core]") {
+  Rng rng(33);
+  int too_small = 0;  // a radius without the rounding term must be caught
+  int loose = 0;
+  for (int trial = 0; trial < 100000; ++trial) {
+    Ball a = abs(random_ball(rng));
+    if (trial % 4 == 0) {  // wide ones too
+      a.radius = a.middle * rng.uniform();
+    } else if (trial % 4 == 1) {
+      a.middle = std::ldexp(a.middle, -1000);
+      a.radius = std::ldexp(a.radius, -1000);
+    }
+    const Wide x = point_of(a, rng);
+    const Ball root = sqrt(a);
+    if (!(x > 0) || std::isinf(root.radius)) {
+      continue;
+    }
+    // y holds √x when (y.middle − y.radius)² ≤ x ≤ (y.middle + y.radius)²
+    const auto holds = [&](Wide radius) {
+      const Wide low = static_cast<Wide>(root.middle) - radius;
+      const Wide high = static_cast<Wide>(root.middle) + radius;
+      return (low <= 0 || low * low <= x) && x <= high * high;
+    };
+    REQUIRE(holds(static_cast<Wide>(root.radius)));
+    too_small += holds(static_cast<Wide>(root.radius - Ball::u * root.middle)) ? 0 : 1;
+    loose += holds(static_cast<Wide>(0.4 * root.radius)) ? 0 : 1;
+  }
+  CHECK(too_small > 1000);
+  CHECK(loose > 1000);
+  CHECK(sqrt(Ball(4.0)).middle == 2.0);
+  CHECK(sqrt(Ball(4.0)).radius <= 4.0 * Ball::u);
+  CHECK(std::isinf(sqrt(Ball(0.0)).radius));
+  CHECK(std::isinf(sqrt(Ball(1.0, 1.5)).radius));
+  CHECK(std::isinf(sqrt(Ball(-1.0)).radius));
+}
+
 TEST_CASE("Ball: exp holds the exponentials of its ends", "[core]") {
   Rng rng(32);
   for (int trial = 0; trial < 10000; ++trial) {

@@ -74,6 +74,18 @@ inline Ball abs(const Ball& a) {
   return {std::abs(a.middle), a.radius};
 }
 
+/// The root of what the ball holds. Nothing is known of that of a ball that reaches zero.
+inline Ball sqrt(const Ball& a) {
+  const double least = (a.middle - a.radius) * (1.0 - 4.0 * Ball::u);
+  if (!(least > 0.0)) {
+    return {0.0, std::numeric_limits<double>::infinity()};
+  }
+  // |√(m + δ) − √m| = |δ|/(√(m + δ) + √m)
+  const double m = std::sqrt(a.middle);
+  const double sum = (m + std::sqrt(least)) * (1.0 - 4.0 * Ball::u);
+  return {m, (a.radius / sum + Ball::u * m + Ball::tiny) * Ball::slack};
+}
+
 inline Ball exp(const Ball& a) {
   // |e^(m + δ) − e^m| ≤ e^m (e^|δ| − 1)
   const double m = std::exp(a.middle);
