@@ -246,7 +246,7 @@ TEST_CASE("Jacobian: equal tokens, a huge token, zero weights", "[attention]") {
   const Matrix equal = normal_matrix(rng, 1, 2).replicate(4, 1);
   const Jacobian at_equal(layer, equal);
   CHECK(at_equal.dense().allFinite());  // case B1
-  if (kind != AttentionKind::l2_untied) {
+  if (kind != AttentionKind::l2_untied && kind != AttentionKind::sigmoid) {
     CHECK((at_equal.attention_weights(0).array() - 0.25).abs().maxCoeff() <= 1e-15);
   }
   Matrix huge = normal_matrix(rng, 4, 2);
@@ -258,6 +258,98 @@ TEST_CASE("Jacobian: equal tokens, a huge token, zero weights", "[attention]") {
   const Jacobian zero(layer, huge);
   CHECK(zero.norm_inf().value == 0.0);
   CHECK(spectral_norm(zero).value == 0.0);  // case B17
+}
+
+TEST_CASE("Jacobian: hand computations of cosine and sigmoid attention", "[attention]") {
+  // One token: N'(x) = ((‖x‖² + ε) I − xxᵀ)/(‖x‖² + ε)^{3/2}, and I/√ε at zero.
+  MultiHead cosine{.kind = AttentionKind::cosine, .epsilon = 4.0};
+  cosine.W_Q = cosine.W_K = cosine.W_V = Matrix::Identity(2, 2);
+  const Matrix expected = (Matrix(2, 2) << 8.0, -2.0, -2.0, 5.0).finished() / 27.0;
+  const Matrix token = (Matrix(1, 2) << 1.0, 2.0).finished();
+  CHECK((Jacobian(cosine, token).dense() - expected).norm() <= 1e-15);
+  CHECK(Jacobian(cosine, Matrix::Zero(1, 2)).dense() == 0.5 * Matrix::Identity(2, 2));
+
+  // y_0 = σ(x_0² + β) x_0 + σ(x_0 x_1 + β) x_1 at (1, −2) with β = 2
+  MultiHead sigmoid = test::unit_layer(AttentionKind::sigmoid);
+  sigmoid.score_bias = 2.0;
+  const Matrix j = Jacobian(sigmoid, (Matrix(2, 1) << 1.0, -2.0).finished()).dense();
+  const double p = 1.0 / (1.0 + std::exp(-3.0));
+  CHECK(j(0, 0) == Approx(p + 2.0 * p * (1.0 - p) + 0.25 * 4.0).epsilon(1e-14));
+  CHECK(std::abs(j(0, 1)) <= 1e-15);  // 1/2 + 1/4 · 1 · (−2)
+}
+
+TEST_CASE("Jacobian: cosine at tokens of zero and with a tiny epsilon is finite and agrees",
+          "[attention]") {
+  const auto epsilon = GENERATE(1.0, 1e-6, 1e-30, 1e-300);
+  const auto d = GENERATE(Index{1}, Index{3});
+  const auto biases = GENERATE(false, true);
+  CAPTURE(epsilon, d, biases);
+  Rng rng(16);
+  const Shape shape{4, 3, 2, d, d, 3};
+  MultiHead layer = random_layer(rng, AttentionKind::cosine, shape, biases);
+  layer.epsilon = epsilon;
+  Matrix x = normal_matrix(rng, shape.n, shape.D);
+  x.row(1).setZero();
+  const Jacobian jacobian(layer, x);
+  const Matrix j = jacobian.dense();
+  CHECK(j.allFinite());
+  CHECK((j - column_by_column(jacobian)).norm() <= 1e-13 * (1.0 + j.norm()));
+  if (!biases) {  // a token of zero alone: the weights, over √ε
+    const Matrix alone = Jacobian(layer, x.row(1)).dense() * std::sqrt(epsilon);
+    CHECK((alone - (layer.W_V * layer.W_O).transpose()).norm() <= 1e-14 * alone.norm());
+  }
+  if (epsilon > 1e-300) {  // there it is the square of 1/√ε
+    const Vector u = normal_matrix(rng, jacobian.rows(), 1);
+    const Vector v = normal_matrix(rng, jacobian.cols(), 1);
+    CHECK(jacobian.second_derivative(u, v).allFinite());
+  }
+}
+
+TEST_CASE("Jacobian: a length that overflows is an overflow, not a token of zero", "[attention]") {
+  MultiHead layer = test::unit_layer(AttentionKind::cosine);
+  layer.W_Q = layer.W_K = layer.W_V = Matrix::Ones(1, 4);
+  layer.W_O = Matrix::Ones(4, 1);
+  CHECK(Jacobian(layer, Matrix::Constant(2, 1, 1e200)).dense().allFinite());
+  CHECK_THROWS_WITH(Jacobian(layer, Matrix::Constant(2, 1, 1.7e308)),
+                    "Jacobian: lengths of queries, keys or values overflow; scale x or the "
+                    "weights down");
+}
+
+TEST_CASE("Jacobian: sigmoid with scores of 1e4 of either sign is linear, without NaN",
+          "[attention]") {
+  MultiHead layer = test::unit_layer(AttentionKind::sigmoid);
+  const Matrix x = (Matrix(3, 1) << 100.0, -100.0, 200.0).finished();
+  const Jacobian jacobian(layer, x);
+  Matrix expected(3, 3);  // a token sees those of its own sign, with weight 1
+  expected << 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0;
+  CHECK(jacobian.dense() == expected);
+  CHECK(column_by_column(jacobian) == expected);
+  CHECK(jacobian.second_derivative(Vector::Ones(3), Vector::Ones(3)).isZero(0.0));
+  layer.score_bias = -1e308;
+  CHECK(Jacobian(layer, x).dense().isZero(0.0));
+}
+
+TEST_CASE("Jacobian: sigmoid counts what the softmax forgets: offsets of values and of scores",
+          "[attention]") {
+  Rng rng(17);
+  const Shape shape{5, 3, 2, 2, 2, 3};
+  MultiHead layer = random_layer(rng, AttentionKind::sigmoid, shape);
+  const Matrix x = normal_matrix(rng, shape.n, shape.D);
+  const Matrix j = Jacobian(layer, x).dense();
+  MultiHead moved = layer;
+  moved.b_V.array() += 1.0;
+  CHECK((Jacobian(moved, x).dense() - j).norm() > 0.1);
+  moved = layer;
+  moved.score_bias += 1.0;
+  CHECK((Jacobian(moved, x).dense() - j).norm() > 0.1);
+  // σ is nearly exp far below zero: P/e^β tends to the scores' exponentials.
+  moved.score_bias = -50.0;
+  const Matrix p = Jacobian(moved, x).attention_weights(0);
+  moved.kind = AttentionKind::dot;
+  moved.score_bias = 0.0;
+  Matrix softmax = Jacobian(moved, x).attention_weights(0);
+  CHECK((p.array().colwise() / p.rowwise().sum().array() - softmax.array()).abs().maxCoeff() <=
+        1e-14);
 }
 
 TEST_CASE("Jacobian: a token that sees nothing is a zero row, and named (case B10)",

@@ -61,6 +61,55 @@ TEST_CASE("lower_bound_local_norm: below closed forms that are exact", "[attenti
   }
 }
 
+TEST_CASE("lower_bound_local_norm: of cosine with a tiny epsilon, tokens of zero, sigmoid tails",
+          "[attention]") {
+  const auto check = [](const MultiHead& layer, const Matrix& x) {
+    const Vector v = Vector::LinSpaced(x.size(), -1.0, 2.0);
+    const Jacobian jacobian(layer, x);
+    Vector jv(jacobian.rows());
+    jacobian.apply(v, jv);
+    const double gain = jv.stableNorm() / v.norm();
+    const double bound = lower_bound_local_norm(layer, x, Mask::none(), Norm::two, v);
+    CHECK(bound <= gain * (1.0 + 1e-12));
+    CHECK(bound >= gain * (1.0 - 1e-10));
+  };
+  Rng rng(43);
+  for (const double epsilon : {1.0, 1e-6, 1e-30}) {
+    CAPTURE(epsilon);
+    for (const Index d : {1, 3}) {
+      MultiHead layer = random_layer(rng, AttentionKind::cosine, {5, 3, 2, d, d, 3}, false);
+      layer.epsilon = epsilon;
+      Matrix x = normal_matrix(rng, 5, 3);
+      check(layer, x);
+      x.row(2).setZero();
+      check(layer, x);
+    }
+  }
+  for (const double score : {-600.0, -40.0, 40.0, 600.0}) {
+    CAPTURE(score);
+    MultiHead layer = random_layer(rng, AttentionKind::sigmoid, {5, 3, 2, 2, 2, 3});
+    layer.score_bias = score;
+    check(layer, normal_matrix(rng, 5, 3));
+  }
+}
+
+TEST_CASE("lower_bound_local_norm: below closed forms of cosine and sigmoid attention",
+          "[attention]") {
+  // One token. Cosine: dv̂ = ε/(1 + ε)^{3/2} at x = 1. Sigmoid at x = 0: J = σ(β) = 3/4.
+  MultiHead cosine = test::unit_layer(AttentionKind::cosine);
+  cosine.epsilon = 3.0;
+  const double one =
+      lower_bound_local_norm(cosine, Matrix::Ones(1, 1), Mask::none(), Norm::two, Vector::Ones(1));
+  CHECK(one <= 0.375);
+  CHECK(one >= 0.375 * (1.0 - 1e-14));
+  MultiHead sigmoid = test::unit_layer(AttentionKind::sigmoid);
+  sigmoid.score_bias = std::log(3.0);
+  const double weight =
+      lower_bound_local_norm(sigmoid, Matrix::Zero(1, 1), Mask::none(), Norm::two, Vector::Ones(1));
+  CHECK(weight == Approx(0.75).epsilon(1e-14));
+  CHECK(weight <= 0.75);
+}
+
 TEST_CASE("lower_bound_local_norm: says nothing rather than too much where digits are lost",
           "[attention]") {
   MultiHead layer = test::unit_layer(AttentionKind::dot);

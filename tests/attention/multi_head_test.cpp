@@ -24,18 +24,26 @@ Matrix by_definition(const MultiHead& layer, const Matrix& x) {
     if (layer.kind == AttentionKind::l2) {
       w_v = w_q * w_q.transpose() / std::sqrt(static_cast<double>(d)) * w_v;
     }
+    const auto unit = [&](Vector z) -> Vector {
+      return layer.kind == AttentionKind::cosine ? z / std::sqrt(z.dot(z) + layer.epsilon) : z;
+    };
     for (Index i = 0; i < n; ++i) {
-      double total = 0.0;
+      double total = layer.kind == AttentionKind::sigmoid ? 1.0 : 0.0;
       for (Index j = 0; j < n; ++j) {
         Vector q = (x.row(i) * w_q).transpose() + layer.b_Q.segment(h * d, d);
         Vector k = (x.row(j) * w_k).transpose();
         k += layer.kind == AttentionKind::l2 ? layer.b_Q.segment(h * d, d)
                                              : layer.b_K.segment(h * d, d);
-        const double score = layer.kind == AttentionKind::dot ? q.dot(k) : -(q - k).squaredNorm();
-        const double weight = std::exp(score / std::sqrt(static_cast<double>(d)));
-        total += weight;
-        heads.row(i).segment(h * d_v, d_v) +=
-            weight * (x.row(j) * w_v + layer.b_V.segment(h * d_v, d_v).transpose());
+        const bool l2 = layer.kind == AttentionKind::l2 || layer.kind == AttentionKind::l2_untied;
+        const double score = l2 ? -(q - k).squaredNorm() : unit(q).dot(unit(k));
+        double weight = std::exp(score / std::sqrt(static_cast<double>(d)));
+        if (layer.kind == AttentionKind::sigmoid) {
+          weight = 1.0 / (1.0 + 1.0 / (weight * std::exp(layer.score_bias)));
+        } else {
+          total += weight;
+        }
+        const Vector v = (x.row(j) * w_v).transpose() + layer.b_V.segment(h * d_v, d_v);
+        heads.row(i).segment(h * d_v, d_v) += weight * unit(v).transpose();
       }
       heads.row(i).segment(h * d_v, d_v) /= total;
     }
@@ -72,6 +80,29 @@ TEST_CASE("value_map: tied L2 multiplies by A_h, and A_h by W_V", "[attention]")
   const Matrix expected = w_q * w_q.transpose() / std::sqrt(3.0) * layer.W_V.rightCols(2);
   CHECK((value_map(layer, 1) - expected).norm() <= 1e-14);
   CHECK_THROWS_WITH(value_map(layer, 2), "value_map: head must be in [0, 2), got 2");
+}
+
+TEST_CASE("attend: a hand computation of cosine and of sigmoid attention", "[attention]") {
+  // Tokens 1 and −2 of one feature, all weights 1.
+  const Matrix x = (Matrix(2, 1) << 1.0, -2.0).finished();
+  SECTION("cosine: with eps = 3 they become 1/2 and -2/sqrt(7)") {
+    MultiHead layer = test::unit_layer(AttentionKind::cosine);
+    layer.epsilon = 3.0;
+    const double b = -2.0 / std::sqrt(7.0);
+    const double own = std::exp(0.25);
+    const double other = std::exp(0.5 * b);
+    CHECK(attend(layer, x)(0, 0) == Approx((own * 0.5 + other * b) / (own + other)).epsilon(1e-15));
+    CHECK(attend(layer, x, Mask::causal())(0, 0) == Approx(0.5).epsilon(1e-15));
+  }
+  SECTION("sigmoid: with beta = 2 the scores are 3, 0 and 0, 6") {
+    MultiHead layer = test::unit_layer(AttentionKind::sigmoid);
+    layer.score_bias = 2.0;
+    const Matrix y = attend(layer, x);
+    CHECK(y(0, 0) == Approx(1.0 / (1.0 + std::exp(-3.0)) - 1.0).epsilon(1e-15));
+    CHECK(y(1, 0) == Approx(0.5 - 2.0 / (1.0 + std::exp(-6.0))).epsilon(1e-15));
+    CHECK(attend(layer, x, Mask::causal())(0, 0) ==
+          Approx(1.0 / (1.0 + std::exp(-3.0))).epsilon(1e-15));
+  }
 }
 
 TEST_CASE("MultiHead: one token makes attention the linear map X A W_V W_O (case A6)",
@@ -112,10 +143,34 @@ TEST_CASE("MultiHead: what is wrong with a layer is named", "[attention]") {
     layer.b_K.resize(5);
     CHECK_THROWS_WITH(require_valid(layer), "MultiHead: b_K must be empty or of length 6, got 5");
   }
+  SECTION("epsilon, of cosine alone") {
+    layer.epsilon = 0.1;
+    CHECK_THROWS_WITH(require_valid(layer), "MultiHead: epsilon must be 0 for dot, got 0.1");
+    layer.kind = AttentionKind::cosine;
+    require_valid(layer);
+    layer.epsilon = 0.0;
+    CHECK_THROWS_WITH(require_valid(layer),
+                      "MultiHead: epsilon must be positive for cosine, got 0");
+    layer.epsilon = std::numeric_limits<double>::infinity();
+    CHECK_THROWS_WITH(require_valid(layer),
+                      "MultiHead: epsilon must be positive for cosine, got inf");
+  }
+  SECTION("score_bias, of sigmoid alone") {
+    layer.score_bias = -2.0;
+    CHECK_THROWS_WITH(require_valid(layer), "MultiHead: score_bias must be 0 for dot, got -2");
+    layer.kind = AttentionKind::sigmoid;
+    require_valid(layer);
+    layer.score_bias = std::numeric_limits<double>::quiet_NaN();
+    CHECK_THROWS_WITH(require_valid(layer),
+                      "MultiHead: score_bias must be finite for sigmoid, got nan");
+  }
   SECTION("kind") {
     CHECK(parse_attention_kind("l2-untied") == AttentionKind::l2_untied);
-    CHECK_THROWS_WITH(parse_attention_kind("cosine"),
-                      "attention must be dot, l2 or l2-untied, got 'cosine'");
+    for (const AttentionKind kind : test::kinds) {
+      CHECK(parse_attention_kind(to_string(kind)) == kind);
+    }
+    CHECK_THROWS_WITH(parse_attention_kind("softmax"),
+                      "attention must be dot, l2, l2-untied, cosine or sigmoid, got 'softmax'");
   }
 }
 

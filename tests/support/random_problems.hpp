@@ -24,7 +24,8 @@ inline const std::vector<Shape> shapes{{1, 3, 2, 2, 4, 3}, {2, 1, 1, 1, 1, 1}, {
                                        {7, 2, 3, 5, 2, 6}, {4, 6, 1, 2, 3, 2}, {70, 2, 2, 1, 2, 2}};
 
 inline const std::vector<AttentionKind> kinds{AttentionKind::dot, AttentionKind::l2,
-                                              AttentionKind::l2_untied};
+                                              AttentionKind::l2_untied, AttentionKind::cosine,
+                                              AttentionKind::sigmoid};
 
 /// Standard normal weights and biases over √(rows), so that attention is neither uniform nor hard.
 inline MultiHead random_layer(Rng& rng, AttentionKind kind, const Shape& s, bool biases = true) {
@@ -39,12 +40,18 @@ inline MultiHead random_layer(Rng& rng, AttentionKind kind, const Shape& s, bool
   if (kind != AttentionKind::l2) {
     layer.W_K = weight(s.D, s.H * s.d);
   }
+  if (kind == AttentionKind::cosine) {
+    layer.epsilon = 0.1;
+  }
   if (biases) {
     layer.b_Q = normal_matrix(rng, s.H * s.d, 1);
     layer.b_V = normal_matrix(rng, s.H * s.d_v, 1);
     layer.b_O = normal_matrix(rng, s.D_out, 1);
     if (kind != AttentionKind::l2) {
       layer.b_K = normal_matrix(rng, s.H * s.d, 1);
+    }
+    if (kind == AttentionKind::sigmoid) {
+      layer.score_bias = 0.5 * rng.uniform(-2.0, 1.0);
     }
   }
   return layer;
@@ -68,7 +75,8 @@ inline MultiHead unit_layer(AttentionKind kind) {
           .W_Q = one,
           .W_K = kind == AttentionKind::l2 ? Matrix() : one,
           .W_V = one,
-          .W_O = one};
+          .W_O = one,
+          .epsilon = kind == AttentionKind::cosine ? 0.1 : 0.0};
 }
 
 inline Eigen::Map<const Vector> vec(const Matrix& x) {

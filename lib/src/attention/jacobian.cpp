@@ -7,8 +7,10 @@
 
 #include "core/check.hpp"
 #include "linalg/gemm.hpp"
+#include "lipsa/attention/cosine.hpp"
 #include "lipsa/attention/dot_product.hpp"
 #include "lipsa/attention/l2.hpp"
+#include "lipsa/attention/sigmoid.hpp"
 #include "lipsa/attention/softmax.hpp"
 #include "lipsa/core/parallel.hpp"
 
@@ -50,7 +52,8 @@ void multiply(const ConstMatrixRef& a, const ConstMatrixRef& b, Op op_b, MatrixR
 struct ClosedForm {
   Matrix value_output{};  ///< (m_V W_O)ᵀ, row (feature, head): (D_out H) × D
   Matrix values{};        ///< V W_O, row (token, head): (n H) × D_out
-  Matrix outputs{};       ///< O W_O, row (token, head): (r H) × D_out
+  Matrix outputs{};       ///< O W_O, row (token, head): (r H) × D_out; 0 for sigmoid
+  Matrix carriers{};      ///< m_V v̂, row (token, head): (n H) × D; cosine only
 };
 
 /// The rows of one head in a matrix of rows (k, head).
@@ -62,17 +65,24 @@ auto rows_of_head(Matrix& m, Index head, Index heads) {
 
 }  // namespace
 
-/// X centred: scores of L2 attention and the Jacobian of every kind see differences of values only,
-/// and a common offset must not cost digits.
+/// Two steps differ between kinds beyond the scores. *Features* are Q, K and V, which for cosine
+/// are normalised rows: through_features is that map's derivative, on tangents after they were
+/// projected and on gradients before they are projected back. *Weights* are P, by softmax or
+/// sigmoid: through_weights takes the derivative of the scores to that of P, and back.
+///
+/// X is centred where it can be: scores of L2 attention, and the Jacobian wherever rows of P sum to
+/// one, see differences of values only, and a common offset must not cost digits.
 struct Jacobian::State {
   MultiHead layer;
   TokenRange range;
   std::vector<Index> blind{};
   Scores scores{};
   Matrix fused{};  ///< [W_Q | W_K | m_V of all heads], D × (H (2d + d_v)); without W_K when tied
-  Matrix features{};        ///< [Q | K | V] of X, n × the same; V of the centred X
-  Vector offset{};          ///< what centring took from V, H d_v
-  std::vector<Matrix> P{};  ///< a head, r × n
+  Matrix features{};  ///< [Q | K | V] of X, n × the same; V of the centred X, see `centred`
+  std::vector<RowNormalisation> normalised{};  ///< of blocks of `features`, Q first; cosine only
+  Vector offset{};                             ///< what centring took from V, H d_v
+  std::vector<Matrix> P{};                     ///< a head, r × n
+  std::vector<Matrix> slopes{};                ///< P ∘ (1 − P) likewise; sigmoid only
 
   mutable std::once_flag closed_once{};
   mutable ClosedForm closed{};
@@ -80,6 +90,10 @@ struct Jacobian::State {
   State(const MultiHead& layer_in, const ConstMatrixRef& x, const Mask& mask, TokenRange outputs);
 
   bool tied() const { return layer.kind == AttentionKind::l2; }
+  bool cosine() const { return layer.kind == AttentionKind::cosine; }
+  bool sigmoid() const { return layer.kind == AttentionKind::sigmoid; }
+  /// Whether offsets of the values are taken out: they pass through P unchanged.
+  bool centred() const { return !cosine() && !sigmoid(); }
   Index n() const { return features.rows(); }
   Index r() const { return range.count; }
   Index D() const { return layer.width(); }
@@ -103,7 +117,32 @@ struct Jacobian::State {
     return m.middleCols(value_column(h), d_v());
   }
 
-  /// O of all heads, r × (H d_v), of the centred values.
+  /// m, laid out as `fused`, through the derivative of the features by X·fused. It is symmetric.
+  void through_features(Matrix& m) const;
+
+  /// Rows [first, first + ds.rows()) of head h: dS becomes dP. It is symmetric.
+  void through_weights(Index h, Index first, MatrixRef ds) const {
+    if (sigmoid()) {
+      ds.array() *= slope(h).middleRows(first, ds.rows()).array();
+    } else {
+      softmax_derivative(P[static_cast<std::size_t>(h)].middleRows(first, ds.rows()), ds);
+    }
+  }
+
+  /// ∂P_ij/∂S_ij, the softmax's less the part that P_i shares: P, or P ∘ (1 − P) of the sigmoid.
+  const Matrix& slope(Index h) const {
+    return (sigmoid() ? slopes : P)[static_cast<std::size_t>(h)];
+  }
+
+  /// The columns of block b of `normalised` in a matrix laid out as `fused`.
+  template <class M>
+  auto block(M& m, Index b) const {
+    const bool value = b >= 2 * layer.heads;
+    return value ? m.middleCols(value_column(b - 2 * layer.heads), d_v())
+                 : m.middleCols(b * d(), d());
+  }
+
+  /// O of all heads, r × (H d_v), of the values as `features` has them.
   Matrix head_outputs() const;
 
   /// out = a W_O, or a where there is none.
@@ -118,6 +157,9 @@ struct Jacobian::State {
   /// whose sums are then added in order.
   template <class Body>
   Matrix accumulate(const Body& body) const;
+
+  /// The gradient of ⟨gO, O⟩ in the features.
+  Matrix feature_gradient(const Matrix& gO) const;
 };
 
 Jacobian::State::State(const MultiHead& layer_in, const ConstMatrixRef& x, const Mask& mask,
@@ -153,41 +195,57 @@ Jacobian::State::State(const MultiHead& layer_in, const ConstMatrixRef& x, const
     values(fused, h) = value_map(layer, h);
   }
 
-  const Eigen::RowVectorXd mean = x.colwise().mean();
-  const Matrix centred = x.rowwise() - mean;
   features.resize(tokens, fused.cols());
-  multiply(centred, fused, Op::plain, features);
-  const Eigen::RowVectorXd shift = mean * fused;  // what the features miss by centring
-  offset = shift.segment(value_column(0), H * d_v()).transpose();
-  if (layer.b_V.size() > 0) {
-    offset += layer.b_V;
-  }
+  offset = Vector::Zero(H * d_v());
   const double s = layer.score_scale();
-  const auto add_bias = [](auto block, const Vector& bias) {
+  const auto add_bias = [](auto columns, const Vector& bias) {
     if (bias.size() > 0) {
-      block.rowwise() += bias.transpose();
+      columns.rowwise() += bias.transpose();
     }
   };
-  if (layer.kind == AttentionKind::dot) {
-    scores = DotProductScores{s};
-    features.leftCols(2 * H * d()).rowwise() += shift.head(2 * H * d());
-    add_bias(features.leftCols(H * d()), layer.b_Q);
-    add_bias(features.middleCols(H * d(), H * d()), layer.b_K);
-  } else {
-    if (!tied()) {  // q_i − k_j keeps what the two shifts differ by
-      features.leftCols(H * d()).rowwise() += mean * (layer.W_Q - layer.W_K);
+  if (centred()) {
+    const Eigen::RowVectorXd mean = x.colwise().mean();
+    const Matrix differences = x.rowwise() - mean;
+    multiply(differences, fused, Op::plain, features);
+    const Eigen::RowVectorXd shift = mean * fused;  // what the features miss by centring
+    offset = shift.segment(value_column(0), H * d_v()).transpose();
+    if (layer.b_V.size() > 0) {
+      offset += layer.b_V;
+    }
+    if (layer.kind == AttentionKind::dot) {
+      scores = DotProductScores{s};
+      features.leftCols(2 * H * d()).rowwise() += shift.head(2 * H * d());
       add_bias(features.leftCols(H * d()), layer.b_Q);
       add_bias(features.middleCols(H * d(), H * d()), layer.b_K);
+    } else {
+      if (!tied()) {  // q_i − k_j keeps what the two shifts differ by
+        features.leftCols(H * d()).rowwise() += mean * (layer.W_Q - layer.W_K);
+        add_bias(features.leftCols(H * d()), layer.b_Q);
+        add_bias(features.middleCols(H * d(), H * d()), layer.b_K);
+      }
+      const auto q = features.leftCols(H * d());
+      const auto k = features.middleCols(key_column(0), H * d());
+      scores = L2Scores{s, L2Scores::needs_differences(s, q, k)};
     }
-    const auto q = features.leftCols(H * d());
-    const auto k = features.middleCols(key_column(0), H * d());
-    scores = L2Scores{s, L2Scores::needs_differences(s, q, k)};
+  } else {
+    scores = DotProductScores{s};
+    multiply(x, fused, Op::plain, features);
+    add_bias(features.leftCols(H * d()), layer.b_Q);
+    add_bias(features.middleCols(H * d(), H * d()), layer.b_K);
+    add_bias(features.rightCols(H * d_v()), layer.b_V);
   }
   require_no_overflow(features.allFinite() && offset.allFinite(), "products of x and the weights");
+
+  for (Index b = 0; cosine() && b < 3 * H; ++b) {
+    normalised.push_back(RowNormalisation::normalise(layer.epsilon, block(features, b)));
+    require_no_overflow((normalised.back().inverse_length.array() > 0.0).all(),
+                        "lengths of queries, keys or values");
+  }
 
   blind = mask.blind_tokens(tokens);
   std::erase_if(blind, [&](Index i) { return i < range.first || i >= range.first + range.count; });
   P.assign(static_cast<std::size_t>(H), Matrix(r(), tokens));
+  slopes.assign(static_cast<std::size_t>(sigmoid() ? H : 0), Matrix(r(), tokens));
   const Index tiles = pieces(r(), tile_rows);
   parallel_for(H * tiles, [&](Index task) {
     const Index h = task / tiles;
@@ -206,7 +264,18 @@ Jacobian::State::State(const MultiHead& layer_in, const ConstMatrixRef& x, const
         }
       }
     }
-    softmax_rows(p);
+    if (sigmoid()) {
+      sigmoid_weights(layer.score_bias, p,
+                      slopes[static_cast<std::size_t>(h)].middleRows(first, count));
+    } else {
+      softmax_rows(p);
+    }
+  });
+}
+
+void Jacobian::State::through_features(Matrix& m) const {
+  parallel_for(static_cast<Index>(normalised.size()), [&](Index b) {
+    normalised[static_cast<std::size_t>(b)].derivative(block(features, b), block(m, b));
   });
 }
 
@@ -263,14 +332,33 @@ Matrix Jacobian::State::accumulate(const Body& body) const {
   return total;
 }
 
+Matrix Jacobian::State::feature_gradient(const Matrix& gO) const {
+  return accumulate([&](Index h, Index first, Index count, Matrix& g) {
+    const auto p = P[static_cast<std::size_t>(h)].middleRows(first, count);
+    const auto go = gO.block(first, h * d_v(), count, d_v());
+    const auto at = range.first + first;
+    Matrix gS(count, n());
+    gemm(1.0, go, Op::plain, values(features, h), Op::transposed, 0.0, gS);
+    through_weights(h, first, gS);
+    gemm(1.0, p, Op::transposed, go, Op::plain, 1.0, values(g, h));
+    std::visit(
+        [&](const auto& kind) {
+          kind.adjoint(queries(features, h).middleRows(at, count), keys(features, h), gS,
+                       queries(g, h).middleRows(at, count), keys(g, h));
+        },
+        scores);
+  });
+}
+
 const ClosedForm& Jacobian::State::closed_form() const {
   std::call_once(closed_once, [this] {
     const SerialBlas serial;
     const Index H = layer.heads;
     closed.value_output.resize(D_out() * H, D());
     closed.values.resize(n() * H, D_out());
-    closed.outputs.resize(r() * H, D_out());
-    const Matrix o = head_outputs();
+    closed.outputs = Matrix::Zero(r() * H, D_out());
+    closed.carriers.resize(cosine() ? n() * H : 0, D());
+    const Matrix o = sigmoid() ? Matrix() : head_outputs();
     parallel_for(H, [&](Index h) {
       Matrix w_o = Matrix::Zero(d_v(), D_out());
       if (layer.W_O.size() == 0) {
@@ -286,49 +374,79 @@ const ClosedForm& Jacobian::State::closed_form() const {
       rows_of_head(closed.value_output, h, H) =
           product(w_o, Op::transposed, values(fused, h), Op::transposed);
       rows_of_head(closed.values, h, H) = product(values(features, h), Op::plain, w_o, Op::plain);
-      rows_of_head(closed.outputs, h, H) =
-          product(o.middleCols(h * d_v(), d_v()), Op::plain, w_o, Op::plain);
+      if (!sigmoid()) {
+        rows_of_head(closed.outputs, h, H) =
+            product(o.middleCols(h * d_v(), d_v()), Op::plain, w_o, Op::plain);
+      }
+      if (cosine()) {
+        rows_of_head(closed.carriers, h, H) =
+            product(values(features, h), Op::plain, values(fused, h), Op::transposed);
+      }
     });
   });
   return closed;
 }
 
 /// The D_out rows of J of one output token, some at a time: H n (2D + D_out) of memory.
+///
+/// Block j is a sum over heads of a number times the value map, and of a product of vectors. For
+/// cosine the value map has N'(v_j) = a I − b v̂_j v̂_jᵀ between its factors: the first part scales
+/// the number, the second is one more product of vectors for each head, and memory doubles.
 class Jacobian::RowStream {
  public:
   RowStream(const State& state, Index token)
-      : state_(state), maps_(state.closed_form().value_output), own_(state.range.first + token) {
+      : state_(state),
+        maps_(state.closed_form().value_output),
+        own_(state.range.first + token),
+        products_((state.cosine() ? 2 : 1) * state.layer.heads) {
     const SerialBlas serial;
     const Index n = state.n();
     const Index H = state.layer.heads;
     const ClosedForm& closed = state.closed_form();
     weights_.resize(n, H);
-    keys_.resize(n * H, state.D());
-    spread_ = closed.values;
+    keys_.resize(n * products_, state.D());
+    if (products_ == H) {
+      spread_ = closed.values;
+    } else {
+      spread_.resize(n * products_, state.D_out());
+      for (Index j = 0; j < n; ++j) {
+        spread_.middleRows(j * products_, H) = closed.values.middleRows(j * H, H);
+        spread_.middleRows(j * products_ + H, H) = closed.values.middleRows(j * H, H);
+      }
+    }
     for (Index j = 0; j < n; ++j) {
-      spread_.middleRows(j * H, H) -= closed.outputs.middleRows(token * H, H);
+      spread_.middleRows(j * products_, H) -= closed.outputs.middleRows(token * H, H);
     }
     queries_ = Matrix::Zero(state.D_out(), state.D());
     for (Index h = 0; h < H; ++h) {
       const auto p = state.P[static_cast<std::size_t>(h)].row(token).transpose();
+      const auto slope = state.slope(h).row(token).transpose();
       const auto q = state.queries(state.features, h).row(own_);
       const auto k = state.keys(state.features, h);
       weights_.col(h) = p;
 
       Matrix gradient(n, state.d());
       std::visit([&](const auto& kind) { kind.key_gradient(q, k, gradient); }, state.scores);
-      gradient.array().colwise() *= p.array();
-      Matrix rows(n, state.D());
-      gemm(1.0, gradient, Op::plain, state.keys(state.fused, h), Op::transposed, 0.0, rows);
-      rows_of_head(keys_, h, H) = rows;
+      gradient.array().colwise() *= slope.array();
 
-      const Eigen::RowVectorXd mean_key = p.transpose() * k;
+      Eigen::RowVectorXd mean_key = Eigen::RowVectorXd::Zero(state.d());
+      if (!state.sigmoid()) {
+        mean_key = p.transpose() * k;
+      }
       Matrix keys = k.rowwise() - mean_key;
-      keys.array().colwise() *= p.array();
+      keys.array().colwise() *= slope.array();
       const double factor =
           std::visit([](const auto& kind) { return kind.query_factor(); }, state.scores);
       Matrix covariance(state.D_out(), state.d());
-      gemm(factor, rows_of_head(spread_, h, H), Op::transposed, keys, Op::plain, 0.0, covariance);
+      gemm(factor, rows_of_head(spread_, h, products_), Op::transposed, keys, Op::plain, 0.0,
+           covariance);
+
+      if (state.cosine()) {
+        normalise(h, gradient, covariance);
+      }
+      Matrix rows(n, state.D());
+      gemm(1.0, gradient, Op::plain, state.keys(state.fused, h), Op::transposed, 0.0, rows);
+      rows_of_head(keys_, h, products_) = rows;
       gemm(1.0, covariance, Op::plain, state.queries(state.fused, h), Op::transposed, 1.0,
            queries_);
     }
@@ -340,7 +458,7 @@ class Jacobian::RowStream {
     const Index D = state_.D();
     const Index H = state_.layer.heads;
     const Index count = out.rows();
-    if (H == 1) {  // a single pass over J, which is as fast as memory takes it
+    if (products_ == 1) {  // a single pass over J, which is as fast as memory takes it
       for (Index a = 0; a < count; ++a) {
         for (Index j = 0; j < n; ++j) {
           out.row(a).segment(j * D, D) =
@@ -353,8 +471,8 @@ class Jacobian::RowStream {
              Eigen::Map<Matrix>(out.row(a).data(), n, D));
       }
       for (Index j = 0; j < n; ++j) {
-        gemm(1.0, spread_.block(j * H, first, H, count), Op::transposed, keys_.middleRows(j * H, H),
-             Op::plain, 1.0, out.middleCols(j * D, D));
+        gemm(1.0, spread_.block(j * products_, first, products_, count), Op::transposed,
+             keys_.middleRows(j * products_, products_), Op::plain, 1.0, out.middleCols(j * D, D));
       }
     }
     out.middleCols(own_ * D, D) += queries_.middleRows(first, count);
@@ -375,12 +493,39 @@ class Jacobian::RowStream {
   }
 
  private:
+  /// Head h of cosine attention, from the derivatives by normalised rows to those by rows.
+  void normalise(Index h, Matrix& gradient, Matrix& covariance) {
+    const Index H = state_.layer.heads;
+    const auto at = [&](Index b) -> const RowNormalisation& {
+      return state_.normalised[static_cast<std::size_t>(b)];
+    };
+    at(H + h).derivative(state_.keys(state_.features, h), gradient);
+
+    const Index rows = covariance.rows();  // all of one query
+    const RowNormalisation& query = at(h);
+    const RowNormalisation repeated{Vector::Constant(rows, query.inverse_length(own_)),
+                                    Vector::Constant(rows, query.identity(own_)),
+                                    Vector::Constant(rows, query.rank_one(own_))};
+    repeated.derivative(state_.queries(state_.features, h).row(own_).replicate(rows, 1),
+                        covariance);
+
+    const RowNormalisation& value = at(2 * H + h);
+    Matrix carriers(state_.n(), state_.D());
+    for (Index j = 0; j < state_.n(); ++j) {
+      carriers.row(j) =
+          -weights_(j, h) * value.rank_one(j) * state_.closed_form().carriers.row(j * H + h);
+    }
+    rows_of_head(keys_, H + h, products_) = carriers;
+    weights_.col(h).array() *= value.identity.array();
+  }
+
   const State& state_;
   const Matrix& maps_;
   Index own_;         ///< the token itself, among all
-  Matrix weights_{};  ///< P_ij, n × H
-  Matrix spread_{};   ///< (v_j − o_i) W_O, row (token, head)
-  Matrix keys_{};     ///< P_ij W_K ∂S_ij/∂k_j, row (token, head)
+  Index products_;    ///< of vectors, a token: H, or 2 H for cosine
+  Matrix weights_{};  ///< P_ij, times a of N'(v_j) for cosine, n × H
+  Matrix spread_{};   ///< (v_j − o_i) W_O, row (token, product); then v̂_j W_O for cosine
+  Matrix keys_{};     ///< P_ij W_K ∂S_ij/∂k_j likewise; then −P_ij b m_V v̂_j for cosine
   Matrix queries_{};  ///< Σ_h Σ_k P_ik W_Oᵀ (v_k − o_i) (∂S_ik/∂q_i)ᵀ W_Qᵀ, D_out × D
 };
 
@@ -404,6 +549,7 @@ void Jacobian::apply(const ConstVectorRef& dx, VectorRef dy) const {
   const Eigen::Map<const Matrix> dX(dx.data(), s.n(), s.D());
   Matrix tangent(s.n(), s.fused.cols());
   multiply(dX, s.fused, Op::plain, tangent);
+  s.through_features(tangent);
   Matrix dO(s.r(), s.layer.W_V.cols());
   const Index tiles = pieces(s.r(), tile_rows);
   parallel_for(s.layer.heads * tiles, [&](Index task) {
@@ -421,7 +567,7 @@ void Jacobian::apply(const ConstVectorRef& dx, VectorRef dy) const {
                        dP);
         },
         s.scores);
-    softmax_derivative(p, dP);
+    s.through_weights(h, first, dP);
     auto out = dO.block(first, h * s.d_v(), count, s.d_v());
     gemm(1.0, dP, Op::plain, s.values(s.features, h), Op::plain, 0.0, out);
     gemm(1.0, p, Op::plain, s.values(tangent, h), Op::plain, 1.0, out);
@@ -436,21 +582,8 @@ void Jacobian::apply_adjoint(const ConstVectorRef& dy, VectorRef dx) const {
           dy.size(), dx.size());
   const SerialBlas serial;
   const Matrix gO = s.from_output(Eigen::Map<const Matrix>(dy.data(), s.r(), s.D_out()));
-  const Matrix gradient = s.accumulate([&](Index h, Index first, Index count, Matrix& g) {
-    const auto p = s.P[static_cast<std::size_t>(h)].middleRows(first, count);
-    const auto go = gO.block(first, h * s.d_v(), count, s.d_v());
-    const auto at = s.range.first + first;
-    Matrix gS(count, s.n());
-    gemm(1.0, go, Op::plain, s.values(s.features, h), Op::transposed, 0.0, gS);
-    softmax_derivative(p, gS);
-    gemm(1.0, p, Op::transposed, go, Op::plain, 1.0, s.values(g, h));
-    std::visit(
-        [&](const auto& kind) {
-          kind.adjoint(s.queries(s.features, h).middleRows(at, count), s.keys(s.features, h), gS,
-                       s.queries(g, h).middleRows(at, count), s.keys(g, h));
-        },
-        s.scores);
-  });
+  Matrix gradient = s.feature_gradient(gO);
+  s.through_features(gradient);
   multiply(gradient, s.fused, Op::transposed, Eigen::Map<Matrix>(dx.data(), s.n(), s.D()));
 }
 
@@ -463,9 +596,12 @@ Matrix Jacobian::second_derivative(const ConstVectorRef& u, const ConstVectorRef
   const Matrix gO = s.from_output(Eigen::Map<const Matrix>(u.data(), s.r(), s.D_out()));
   Matrix tangent(s.n(), s.fused.cols());
   multiply(Eigen::Map<const Matrix>(v.data(), s.n(), s.D()), s.fused, Op::plain, tangent);
+  const Matrix projected = s.cosine() ? tangent : Matrix();
+  s.through_features(tangent);
 
   // φ = ⟨gO, dP V + P dV⟩ with dP = P ∘ Z, Z = dS − (P ∘ dS) 1 1ᵀ; the derivative of φ by S, dS, V.
-  const Matrix gradient = s.accumulate([&](Index h, Index first, Index count, Matrix& g) {
+  // For sigmoid dP = P' ∘ dS, and P' = P ∘ (1 − P) changes by P' ∘ (1 − 2P) ∘ dS.
+  Matrix gradient = s.accumulate([&](Index h, Index first, Index count, Matrix& g) {
     const auto p = s.P[static_cast<std::size_t>(h)].middleRows(first, count);
     const auto go = gO.block(first, h * s.d_v(), count, s.d_v());
     const auto at = s.range.first + first;
@@ -477,15 +613,21 @@ Matrix Jacobian::second_derivative(const ConstVectorRef& u, const ConstVectorRef
           kind.tangent(own(s.features), s.keys(s.features, h), own(tangent), s.keys(tangent, h), Z);
         },
         s.scores);
-    Z.colwise() -= p.cwiseProduct(Z).rowwise().sum().eval();
     Matrix A(count, s.n());  // ∂φ/∂dP, less its mean
     gemm(1.0, go, Op::plain, s.values(s.features, h), Op::transposed, 0.0, A);
-    A.colwise() -= p.cwiseProduct(A).rowwise().sum().eval();
+    if (!s.sigmoid()) {
+      Z.colwise() -= p.cwiseProduct(Z).rowwise().sum().eval();
+      A.colwise() -= p.cwiseProduct(A).rowwise().sum().eval();
+    }
     Matrix gS = A.cwiseProduct(Z);
+    if (s.sigmoid()) {
+      gS.array() *= 1.0 - 2.0 * p.array();
+    }
     gemm(1.0, go, Op::plain, s.values(tangent, h), Op::transposed, 1.0, gS);
-    softmax_derivative(p, gS);
-    Z.array() *= p.array();  // dP
-    A.array() *= p.array();  // ∂φ/∂dS
+    s.through_weights(h, first, gS);
+    const auto slope = s.slope(h).middleRows(first, count);
+    Z.array() *= slope.array();  // dP
+    A.array() *= slope.array();  // ∂φ/∂dS
 
     gemm(1.0, Z, Op::transposed, go, Op::plain, 1.0, s.values(g, h));
     std::visit(
@@ -495,6 +637,15 @@ Matrix Jacobian::second_derivative(const ConstVectorRef& u, const ConstVectorRef
         },
         s.scores);
   });
+  if (s.cosine()) {  // φ has the projected tangent through N' too, which moves with the rows
+    s.through_features(gradient);
+    const Matrix by_tangent = s.feature_gradient(gO);
+    parallel_for(static_cast<Index>(s.normalised.size()), [&](Index b) {
+      s.normalised[static_cast<std::size_t>(b)].second_derivative(
+          s.block(s.features, b), s.block(projected, b), s.block(by_tangent, b),
+          s.block(gradient, b));
+    });
+  }
   Matrix gX(s.n(), s.D());
   multiply(gradient, s.fused, Op::transposed, gX);
   return gX;

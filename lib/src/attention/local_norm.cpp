@@ -68,6 +68,30 @@ Ball scale_of(const MultiHead& layer) {
   return layer.scale > 0.0 ? Ball(s) : Ball(s, 4.0 * Ball::u * s);
 }
 
+/// Rows z and dz become ẑ = z/r and dẑ = (‖z‖² dz − z (z·dz) + ε dz)/r³, r² = ‖z‖² + ε. The
+/// difference is Σ_b z_b (z_b dz_a − z_a dz_b): no term of it cancels against another for d = 1.
+void normalise(double epsilon, Balls& z, Balls& dz) {
+  std::vector<Ball> across(static_cast<std::size_t>(z.cols));
+  for (Index i = 0; i < z.rows; ++i) {
+    Ball square = epsilon;
+    for (Index a = 0; a < z.cols; ++a) {
+      square += z(i, a) * z(i, a);
+      Ball& sum = across[static_cast<std::size_t>(a)];
+      sum = Ball(epsilon) * dz(i, a);
+      for (Index b = 0; b < z.cols; ++b) {
+        if (b != a) {
+          sum += z(i, b) * (z(i, b) * dz(i, a) - z(i, a) * dz(i, b));
+        }
+      }
+    }
+    const Ball r = sqrt(square);
+    for (Index a = 0; a < z.cols; ++a) {
+      z(i, a) = z(i, a) / r;
+      dz(i, a) = across[static_cast<std::size_t>(a)] / square / r;
+    }
+  }
+}
+
 Head head_at(const MultiHead& layer, Index h, const Balls& x, const Balls& centred,
              const Balls& dx) {
   const Index d = layer.head_width();
@@ -84,24 +108,34 @@ Head head_at(const MultiHead& layer, Index h, const Balls& x, const Balls& centr
   }
   const auto add = [&](Balls& rows, const Vector& bias) {
     for (Index i = 0; i < rows.rows && bias.size() > 0; ++i) {
-      for (Index a = 0; a < d; ++a) {
-        rows(i, a) += bias(h * d + a);
+      for (Index a = 0; a < rows.cols; ++a) {
+        rows(i, a) += bias(h * rows.cols + a);
       }
     }
   };
   // What is common to all tokens is left out wherever only differences count.
-  const bool untied = layer.kind == AttentionKind::l2_untied;
+  const bool cosine = layer.kind == AttentionKind::cosine;
+  const bool whole = cosine || layer.kind == AttentionKind::sigmoid;
+  const bool whole_keys = whole || layer.kind == AttentionKind::l2_untied;
   Head head{.q = product(tied ? centred : x, w_q),
-            .k = product(untied ? x : centred, w_k),
-            .v = product(centred, w_v),
+            .k = product(whole_keys ? x : centred, w_k),
+            .v = product(whole ? x : centred, w_v),
             .dq = product(dx, w_q),
             .dk = product(dx, w_k),
             .dv = product(dx, w_v)};
   if (!tied) {
     add(head.q, layer.b_Q);
   }
-  if (untied) {
+  if (whole_keys) {
     add(head.k, layer.b_K);
+  }
+  if (whole) {
+    add(head.v, layer.b_V);
+  }
+  if (cosine) {
+    normalise(layer.epsilon, head.q, head.dq);
+    normalise(layer.epsilon, head.k, head.dk);
+    normalise(layer.epsilon, head.v, head.dv);
   }
   return head;
 }
@@ -111,10 +145,11 @@ struct Score {
 };
 
 Score score(const MultiHead& layer, const Head& head, Index i, Index j) {
+  const bool l2 = layer.kind == AttentionKind::l2 || layer.kind == AttentionKind::l2_untied;
   Ball s;
   Ball ds;
   for (Index a = 0; a < layer.head_width(); ++a) {
-    if (layer.kind == AttentionKind::dot) {
+    if (!l2) {
       s += head.q(i, a) * head.k(j, a);
       ds += head.dq(i, a) * head.k(j, a) + head.q(i, a) * head.dk(j, a);
     } else {
@@ -124,6 +159,27 @@ Score score(const MultiHead& layer, const Head& head, Index i, Index j) {
     }
   }
   return {scale_of(layer) * s, scale_of(layer) * ds};
+}
+
+/// Adds the derivative of head output i of sigmoid attention to out, with t_ij = S_ij + β:
+/// Σ_j σ(t_ij) dv_j + σ'(t_ij) dS_ij v_j, by e^−|t|, σ = (1 or e^−|t|)/(1 + e^−|t|) and
+/// σ' = e^−|t|/(1 + e^−|t|)².
+void add_sigmoid_output(const MultiHead& layer, const Mask& mask, const Head& head, Index i,
+                        Ball* out) {
+  for (Index j = 0; j < head.k.rows; ++j) {
+    if (!mask.visible(i, j)) {
+      continue;
+    }
+    const Score at = score(layer, head, i, j);
+    const Ball t = at.s + layer.score_bias;
+    const Ball small = exp(t.middle > 0.0 ? -t : t);
+    const Ball whole = Ball(1.0) + small;
+    const Ball weight = (t.middle > 0.0 ? Ball(1.0) : small) / whole;
+    const Ball change = small / whole / whole * at.ds;
+    for (Index a = 0; a < layer.value_width(); ++a) {
+      out[a] += weight * head.dv(j, a) + change * head.v(j, a);
+    }
+  }
 }
 
 /// Adds the derivative of head output i to out: Σ_j P_ij [dv_j + (dS_ij − Σ P dS)(v_j − o_i)].
@@ -256,7 +312,8 @@ double lower_bound_local_norm(const MultiHead& layer, const ConstMatrixRef& x, c
   for (Index h = 0; h < layer.heads; ++h) {
     const Head head = head_at(layer, h, tokens, centred, direction);
     parallel_for(outputs.count, [&](Index i) {
-      add_head_output(layer, mask, head, outputs.first + i, &derivative(i, h * d_v));
+      const auto add = layer.kind == AttentionKind::sigmoid ? add_sigmoid_output : add_head_output;
+      add(layer, mask, head, outputs.first + i, &derivative(i, h * d_v));
     });
   }
   if (layer.W_O.size() > 0) {

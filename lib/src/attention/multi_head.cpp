@@ -34,18 +34,23 @@ std::string_view to_string(AttentionKind kind) {
       return "l2";
     case AttentionKind::l2_untied:
       return "l2-untied";
+    case AttentionKind::cosine:
+      return "cosine";
+    case AttentionKind::sigmoid:
+      return "sigmoid";
   }
   return "unknown";
 }
 
 AttentionKind parse_attention_kind(std::string_view text) {
-  for (const auto kind : {AttentionKind::dot, AttentionKind::l2, AttentionKind::l2_untied}) {
+  for (const auto kind : {AttentionKind::dot, AttentionKind::l2, AttentionKind::l2_untied,
+                          AttentionKind::cosine, AttentionKind::sigmoid}) {
     if (text == to_string(kind)) {
       return kind;
     }
   }
   throw std::invalid_argument(
-      fmt::format("attention must be dot, l2 or l2-untied, got '{}'", text));
+      fmt::format("attention must be dot, l2, l2-untied, cosine or sigmoid, got '{}'", text));
 }
 
 double MultiHead::score_scale() const {
@@ -81,6 +86,18 @@ void require_valid(const MultiHead& layer) {
           layer.W_O.rows());
   require(std::isfinite(layer.scale) && layer.scale >= 0.0,
           "MultiHead: scale must be positive, or 0 for 1/sqrt(d), got {}", layer.scale);
+  if (layer.kind == AttentionKind::cosine) {
+    require(std::isfinite(layer.epsilon) && layer.epsilon > 0.0,
+            "MultiHead: epsilon must be positive for cosine, got {}", layer.epsilon);
+  } else {
+    require(layer.epsilon == 0.0, "MultiHead: epsilon must be 0 for {}, got {}",
+            to_string(layer.kind), layer.epsilon);
+  }
+  require(std::isfinite(layer.score_bias) &&
+              (layer.score_bias == 0.0 || layer.kind == AttentionKind::sigmoid),
+          "MultiHead: score_bias must be {} for {}, got {}",
+          layer.kind == AttentionKind::sigmoid ? "finite" : "0", to_string(layer.kind),
+          layer.score_bias);
   require_finite(layer.W_Q, "W_Q");
   require_finite(layer.W_K, "W_K");
   require_finite(layer.W_V, "W_V");

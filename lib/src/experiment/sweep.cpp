@@ -46,8 +46,8 @@ std::uint64_t hash_of(const ConstMatrixRef& a, std::uint64_t hash = 0xcbf29ce484
 }
 
 std::uint64_t hash_of(const MultiHead& layer) {
-  std::uint64_t hash =
-      hash_of(fmt::format("{};{};{}", to_string(layer.kind), layer.heads, layer.scale));
+  std::uint64_t hash = hash_of(fmt::format("{};{};{};{};{}", to_string(layer.kind), layer.heads,
+                                           layer.scale, layer.epsilon, layer.score_bias));
   for (const Matrix* w : {&layer.W_Q, &layer.W_K, &layer.W_V, &layer.W_O}) {
     hash = hash_of(*w, hash);
   }

@@ -10,8 +10,9 @@ namespace lipsa {
 /// Being bilinear, `tangent` is symmetric in (Q, K) and (dQ, dK): the gradient of
 /// ⟨G, tangent(Q, K; dQ, dK)⟩ in (Q, K) is `adjoint` at (dQ, dK).
 ///
-/// Results are defined up to a constant in each row of S, which the softmax forgets; cotangents G
-/// have rows that sum to zero, as softmax_derivative leaves them.
+/// In general results are defined up to a constant in each row of S, which the softmax forgets, and
+/// cotangents G have rows that sum to zero, as softmax_derivative leaves them. These here hold as
+/// they stand, constants and all, for the sigmoid too, which forgets none.
 ///
 /// \source Vaswani et al., NeurIPS 2017.
 /// \test   tests/attention/scores_test.cpp
@@ -32,7 +33,7 @@ struct DotProductScores {
   /// ∂S_ij/∂k_j as rows, n × d: s q_i in each
   void key_gradient(const ConstMatrixRef& qi, const ConstMatrixRef& k, MatrixRef rows) const;
 
-  /// ∂S_ij/∂q_i = query_factor · k_j, up to a constant in each row
+  /// ∂S_ij/∂q_i = query_factor · k_j
   double query_factor() const { return scale; }
 };
 
