@@ -13,12 +13,19 @@ CASES = [  # n, D, H, d, d_v, D_out, size of the weights
     (6, 4, 2, 3, 2, 5, 1.5),
     (9, 2, 3, 1, 2, 2, 3.0),
 ]
+EPSILON = 0.05  # of cosine
+SCORE_BIAS = -0.7  # of sigmoid
 
 
 def made_up(rows, cols, stream):
     """Entry (i, j) is sin(1 + stream + 7 (i cols + j)), over the root of the rows."""
     k = np.arange(rows * cols).reshape(rows, cols)
     return np.sin(1.0 + stream + 7.0 * k) / np.sqrt(rows)
+
+
+def normalised(Z):
+    """Rows over their length; the sum of squares is of z, not |z|, to be analytic."""
+    return Z / np.sqrt((Z * Z).sum(axis=1, keepdims=True) + EPSILON)
 
 
 def layer(X, kind, mask, H, d, d_v, W_Q, W_K, W_V, W_O, b_Q, b_K, b_V, b_O):
@@ -31,12 +38,18 @@ def layer(X, kind, mask, H, d, d_v, W_Q, W_K, W_V, W_O, b_Q, b_K, b_V, b_O):
         if kind == "l2":
             values = W_Q[:, q_cols] @ W_Q[:, q_cols].T / np.sqrt(d) @ values
         V = X @ values + b_V[v_cols]
-        if kind == "dot":
-            S = Q @ K.T
-        else:
+        if kind == "cosine":
+            Q, K, V = normalised(Q), normalised(K), normalised(V)
+        if kind in ("l2", "l2-untied"):
             S = -((Q[:, None, :] - K[None, :, :]) ** 2).sum(axis=2)
-        E = np.exp(S / np.sqrt(d)) * mask
-        heads.append(E / E.sum(axis=1, keepdims=True) @ V)
+        else:
+            S = Q @ K.T
+        if kind == "sigmoid":
+            P = mask / (1.0 + np.exp(-S / np.sqrt(d) - SCORE_BIAS))
+        else:
+            E = np.exp(S / np.sqrt(d)) * mask
+            P = E / E.sum(axis=1, keepdims=True)
+        heads.append(P @ V)
     return np.concatenate(heads, axis=1) @ W_O + b_O
 
 
@@ -57,7 +70,7 @@ for n, D, H, d, d_v, D_out, size in CASES:
                made_up(D, H * d_v, 0.4), made_up(H * d_v, D_out, 0.5),
                made_up(1, H * d, 0.6)[0], made_up(1, H * d, 0.7)[0],
                made_up(1, H * d_v, 0.8)[0], made_up(1, D_out, 0.9)[0]]
-    for kind in ("dot", "l2", "l2-untied"):
+    for kind in ("dot", "l2", "l2-untied", "cosine", "sigmoid"):
         for name, mask in (("none", np.ones((n, n))), ("causal", np.tril(np.ones((n, n))))):
             J = jacobian(lambda x: layer(x, kind, mask, H, d, d_v, *weights), X)
             norms = [np.linalg.norm(J, p) for p in (1, 2, np.inf, "fro")]

@@ -52,7 +52,7 @@ std::vector<Reference> references() {
 
 TEST_CASE("Jacobian: agrees with norms by complex-step differentiation in numpy", "[attention]") {
   const auto all = references();
-  REQUIRE(all.size() == 24);
+  REQUIRE(all.size() == 40);
   for (const Reference& r : all) {
     CAPTURE(r.attention, r.mask, r.n, r.D, r.H, r.d, r.d_v);
     MultiHead layer{.kind = parse_attention_kind(r.attention),
@@ -63,6 +63,8 @@ TEST_CASE("Jacobian: agrees with norms by complex-step differentiation in numpy"
                     .b_Q = made_up(1, r.H * r.d, 0.6).transpose(),
                     .b_V = made_up(1, r.H * r.d_v, 0.8).transpose(),
                     .b_O = made_up(1, r.D_out, 0.9).transpose()};
+    layer.epsilon = layer.kind == AttentionKind::cosine ? 0.05 : 0.0;
+    layer.score_bias = layer.kind == AttentionKind::sigmoid ? -0.7 : 0.0;
     if (layer.kind != AttentionKind::l2) {
       layer.W_K = r.size * made_up(r.D, r.H * r.d, 0.3);
       layer.b_K = made_up(1, r.H * r.d, 0.7).transpose();
