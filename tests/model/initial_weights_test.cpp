@@ -40,6 +40,14 @@ TEST_CASE("initial_layer: seeds differ, the kind does not change shared matrices
   const MultiHead dot = initial_layer(glorot, AttentionKind::dot, 6, 2, 1);
   const MultiHead l2 = initial_layer(glorot, AttentionKind::l2, 6, 2, 1);
   CHECK(dot.W_V == l2.W_V);
+  const MultiHead cosine = initial_layer(glorot, AttentionKind::cosine, 6, 2, 1);
+  const MultiHead sigmoid = initial_layer(glorot, AttentionKind::sigmoid, 6, 2, 1);
+  CHECK(cosine.W_K == dot.W_K);
+  CHECK(cosine.epsilon == 1e-6);
+  CHECK(sigmoid.W_O == dot.W_O);
+  CHECK(sigmoid.score_bias == 0.0);
+  require_valid(cosine);
+  require_valid(sigmoid);
   CHECK(dot.W_V != initial_layer(glorot, AttentionKind::dot, 6, 2, 2).W_V);
   CHECK_THROWS_WITH(initial_layer(glorot, AttentionKind::dot, 6, 4, 1),
                     "initial_layer: H must divide D = 6, got 4");

@@ -68,6 +68,42 @@ TEST_CASE_METHOD(LayerFileTest, "read_layer_file: as l2 leaves the keys out and 
              Catch::EndsWith("W_K and b_K are not used: l2 takes its keys from W_Q"));
 }
 
+TEST_CASE_METHOD(LayerFileTest, "read_layer_file: epsilon and score_bias, where they belong",
+                 "[model]") {
+  using Catch::EndsWith;
+  SECTION("given") {
+    members["epsilon"] = to_array(1e-3);
+    members["score_bias"] = to_array(-2.5);
+    const LayerFile cosine = read(AttentionKind::cosine);
+    CHECK(cosine.layer.epsilon == 1e-3);
+    CHECK(cosine.layer.score_bias == 0.0);
+    REQUIRE(cosine.notes.size() == 1);
+    CHECK_THAT(cosine.notes[0],
+               EndsWith("layer.npz: score_bias is not used: only sigmoid has one, not cosine"));
+    const LayerFile sigmoid = read(AttentionKind::sigmoid);
+    CHECK(sigmoid.layer.score_bias == -2.5);
+    CHECK(sigmoid.layer.W_K == layer.W_K);
+    REQUIRE(sigmoid.notes.size() == 1);
+    CHECK_THAT(sigmoid.notes[0],
+               EndsWith("layer.npz: epsilon is not used: sigmoid normalises no rows"));
+    CHECK(read(AttentionKind::dot).notes.size() == 2);
+  }
+  SECTION("missing") {
+    const LayerFile cosine = read(AttentionKind::cosine);
+    CHECK(cosine.layer.epsilon == 1e-6);
+    REQUIRE(cosine.notes.size() == 1);
+    CHECK_THAT(cosine.notes[0], EndsWith("layer.npz: epsilon is missing: cosine takes 1e-06"));
+    const LayerFile sigmoid = read(AttentionKind::sigmoid);
+    CHECK(sigmoid.layer.score_bias == 0.0);
+    CHECK(sigmoid.notes.empty());
+  }
+  SECTION("wrong") {
+    members["epsilon"] = to_array(0.0);
+    CHECK_THROWS_WITH(read(AttentionKind::cosine),
+                      EndsWith("member \"epsilon\": expected a positive number, found 0"));
+  }
+}
+
 TEST_CASE_METHOD(LayerFileTest, "read_layer_file: biases and W_O may be missing", "[model]") {
   for (const char* name : {"W_O", "b_Q", "b_K", "b_V", "b_O"}) {
     members.erase(name);

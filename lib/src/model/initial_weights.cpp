@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/check.hpp"
+#include "lipsa/attention/cosine.hpp"
 #include "lipsa/core/rng.hpp"
 
 namespace lipsa {
@@ -67,7 +68,8 @@ MultiHead initial_layer(const Initialiser& initialiser, AttentionKind kind, Inde
           .W_Q = weight(0),
           .W_K = kind == AttentionKind::l2 ? Matrix() : weight(1),
           .W_V = weight(2),
-          .W_O = weight(3)};
+          .W_O = weight(3),
+          .epsilon = kind == AttentionKind::cosine ? default_epsilon : 0.0};
 }
 
 }  // namespace lipsa

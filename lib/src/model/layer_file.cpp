@@ -6,14 +6,15 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "lipsa/attention/cosine.hpp"
 #include "lipsa/core/npy.hpp"
 #include "lipsa/core/npz.hpp"
 
 namespace lipsa {
 namespace {
 
-constexpr std::array known{"W_Q", "W_K", "W_V",   "W_O",   "b_Q", "b_K",
-                           "b_V", "b_O", "heads", "scale", "X"};
+constexpr std::array known{"W_Q", "W_K",   "W_V",   "W_O",     "b_Q",        "b_K", "b_V",
+                           "b_O", "heads", "scale", "epsilon", "score_bias", "X"};
 
 template <class... Args>
 [[noreturn]] void refuse(const std::filesystem::path& path, fmt::format_string<Args...> message,
@@ -84,6 +85,25 @@ LayerFile read_layer_file(const std::filesystem::path& path, AttentionKind kind)
     if (!(layer.scale > 0.0)) {
       refuse(path, "member \"scale\": expected a positive number, found {}", layer.scale);
     }
+  }
+  if (members.has("epsilon") && kind == AttentionKind::cosine) {
+    layer.epsilon = to_scalar(members.required("epsilon"));
+    if (!(layer.epsilon > 0.0)) {
+      refuse(path, "member \"epsilon\": expected a positive number, found {}", layer.epsilon);
+    }
+  } else if (members.has("epsilon")) {
+    file.notes.push_back(fmt::format("{}: epsilon is not used: {} normalises no rows",
+                                     path.string(), to_string(kind)));
+  } else if (kind == AttentionKind::cosine) {
+    layer.epsilon = default_epsilon;
+    file.notes.push_back(
+        fmt::format("{}: epsilon is missing: cosine takes {}", path.string(), default_epsilon));
+  }
+  if (members.has("score_bias") && kind == AttentionKind::sigmoid) {
+    layer.score_bias = to_scalar(members.required("score_bias"));
+  } else if (members.has("score_bias")) {
+    file.notes.push_back(fmt::format("{}: score_bias is not used: only sigmoid has one, not {}",
+                                     path.string(), to_string(kind)));
   }
   try {
     require_valid(layer);

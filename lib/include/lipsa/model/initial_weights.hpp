@@ -26,7 +26,8 @@ std::string to_string(const Initialiser& initialiser);  ///< "identity", "glorot
 /// \throws std::invalid_argument  none of "identity", "glorot", "gaussian:SIGMA" with SIGMA > 0
 Initialiser parse_initialiser(std::string_view text);
 
-/// A layer of D features and H heads of width d = d_v = D/H, without biases.
+/// A layer of D features and H heads of width d = d_v = D/H, without biases, with the
+/// `default_epsilon` of cosine and β = 0 of sigmoid.
 ///
 /// \throws std::invalid_argument  H does not divide D
 /// \test tests/model/initial_weights_test.cpp
