@@ -80,7 +80,7 @@ po::options_description describe(Options& o) {
   po::options_description options("Options");
   // clang-format off
   options.add_options()
-      ("attention", text(o.attention), "list of l2 (tied), dot, l2-untied")
+      ("attention", text(o.attention), "list of l2 (tied), dot, l2-untied, cosine, sigmoid")
       ("norm", text(o.norm), "list of inf, 2, 1, max-token")
       ("tokens", po::value(&o.tokens), "list of numbers of tokens n")
       ("dim", text(o.dim), "list of numbers of features D")

@@ -66,8 +66,8 @@ TEST_CASE_METHOD(CliTest, "lipsa: a wrong command line exits with 2 and says wha
        {"bound-sweep --tokens 3 --radius -1:3:1", "radius must be positive, got -1"},
        {"bound-sweep --tokens 8:2:2x", "a rising range"},
        {"bound-sweep --tokens 3 --norm 3", "3"},
-       {"bound-sweep --tokens 3 --attention cosine",
-        "attention must be dot, l2 or l2-untied, got 'cosine'"},
+       {"bound-sweep --tokens 3 --attention softmax",
+        "attention must be dot, l2, l2-untied, cosine or sigmoid, got 'softmax'"},
        {"bound-sweep --tokens 3 --mask diagonal", "--mask must be none or causal, got 'diagonal'"},
        {"bound-sweep --tokens 3 --seed -1", "--seed must be a whole number"},
        {"bound-sweep --tokens 3 --threads -2", "--threads must be from 0 (all) to 1024, got -2"},
@@ -133,10 +133,10 @@ TEST_CASE_METHOD(CliTest, "lipsa bound-sweep: files agree with stdout, data only
 }
 
 TEST_CASE_METHOD(CliTest, "lipsa bound-sweep: the same bytes for 1 and 2 threads", "[cli]") {
-  const std::string grid =
-      quick +
-      "--attention l2,dot,l2-untied --norm inf,2,1 --dim 4 --heads 2 --weights glorot "
-      "--radius 2 --mask none,causal --format csv --quiet ";
+  const std::string grid = quick +
+                           "--attention l2,dot,l2-untied,cosine,sigmoid --norm inf,2,1 --dim 4 "
+                           "--heads 2 --weights glorot "
+                           "--radius 2 --mask none,causal --format csv --quiet ";
   const Outcome one = lipsa(grid + "--threads 1 --out one");
   const Outcome two = lipsa(grid + "--threads 2 --out two");
   CHECK((one.code == 0 || one.code == 4));

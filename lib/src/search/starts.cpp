@@ -165,9 +165,21 @@ std::vector<NamedTokens> analytic_starts(const MultiHead& layer, const Mask& mas
   std::vector<NamedTokens> starts;
   for (Index h = 0; h < layer.heads; ++h) {
     const Head head = head_of(layer, h);
-    auto own = layer.kind == AttentionKind::l2    ? l2_starts(head, layer.score_scale(), n, probe)
-               : layer.kind == AttentionKind::dot ? dot_starts(head, R, n, probe)
-                                                  : untied_starts(head, R, n, probe);
+    std::vector<NamedTokens> own;
+    switch (layer.kind) {
+      case AttentionKind::dot:
+        own = dot_starts(head, R, n, probe);
+        break;
+      case AttentionKind::l2:
+        own = l2_starts(head, layer.score_scale(), n, probe);
+        break;
+      case AttentionKind::l2_untied:
+        own = untied_starts(head, R, n, probe);
+        break;
+      case AttentionKind::cosine:
+      case AttentionKind::sigmoid:
+        break;
+    }
     for (NamedTokens& start : own) {
       if (layer.heads > 1) {
         start.name += fmt::format(":{}", h);

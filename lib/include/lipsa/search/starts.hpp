@@ -28,7 +28,8 @@ Index probe_token(AttentionKind kind, const Mask& mask, Index n);
 void project_to_ball(Matrix& x, double radius);
 
 /// Steep tokens for a kind of attention, one set for each head h and idea, named "idea" for H = 1
-/// and "idea:h" for more; each within the ball ‖x_i‖₂ ≤ radius. May be empty.
+/// and "idea:h" for more; each within the ball ‖x_i‖₂ ≤ radius. May be empty; for cosine and
+/// sigmoid it is.
 ///
 /// | kind      | idea              | tokens                                                  |
 /// |-----------|-------------------|---------------------------------------------------------|
