@@ -90,6 +90,15 @@ TEST_CASE("analytic_starts: stay in the ball, are finite, and are named apart", 
   }
 }
 
+TEST_CASE("probe_token: the first of tokens that may be permuted, the last of causal l2",
+          "[search]") {
+  for (const AttentionKind kind : kinds) {
+    CAPTURE(to_string(kind));
+    CHECK(probe_token(kind, Mask::none(), 5) == 0);
+    CHECK(probe_token(kind, Mask::causal(), 5) == (kind == AttentionKind::l2 ? 4 : -1));
+  }
+}
+
 TEST_CASE("project_to_ball: inside with rounding covered, no further than needed", "[search]") {
   const auto D = GENERATE(Index{1}, Index{2}, Index{1024}, Index{4096});
   const auto radius = GENERATE(1e-300, 1.0, 1e300);

@@ -44,6 +44,12 @@ struct AttainedNorm {
 ///     apply:          dQ, dK, dV = dX W;  dP = softmax_derivative(P, dS);  dO = dP V + P dV
 ///     apply_adjoint:  gV = Pᵀ gO;  gS = softmax_derivative(P, gO Vᵀ);  gQ, gK from gS;  gX = g Wᵀ
 ///
+/// Two kinds depart from this. Sigmoid: ∂P_ik = P'_ik ∂S_ik with P' = P ∘ (1 − P), so the terms
+/// with a derivative of S have P' for P and no o_i, and v_j is all of the value. Cosine: v, q and k
+/// are normalised rows, so N'(v_j), N'(k_j) and N'(q_i), see RowNormalisation, follow m_Vᵀ, precede
+/// ∂S_ij/∂k_j and ∂S_ik/∂q_i; in products dQ, dK, dV go through N' after W, and gradients before
+/// Wᵀ.
+///
 /// The constructor linearises once; copies share what it computed, and every member is const and
 /// may be called from several threads. Results do not depend on the number of threads.
 ///
@@ -57,6 +63,9 @@ struct AttainedNorm {
 /// | dense                   | 2 H r n D D_out                      | H n (D + D_out), and J          |
 /// | norm_inf, norm_1        | the same                             | H n (2D + D_out) a thread       |
 /// | second_derivative       | twice apply_adjoint                  | n H (2d + d_v)                  |
+///
+/// Sigmoid keeps P' beside P, H r n more. Cosine takes half as much again for dense and norms, and
+/// their memory twice, and three times apply_adjoint for second_derivative.
 ///
 /// Models LinearOperator. With L2 scores and coordinates so large that products of matrices would
 /// cancel, products sum differences instead: see L2Scores.
@@ -102,7 +111,8 @@ class Jacobian {
   /// \param v  of length cols()
   Matrix second_derivative(const ConstVectorRef& u, const ConstVectorRef& v) const;
 
-  /// P of a head, r × n; rows sum to one, or are zero where the mask leaves nothing.
+  /// P of a head, r × n; rows sum to one but for sigmoid, or are zero where the mask leaves
+  /// nothing.
   const Matrix& attention_weights(Index head) const;
 
   /// Y of the output tokens, r × D_out.

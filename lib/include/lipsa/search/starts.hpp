@@ -19,7 +19,8 @@ struct NamedTokens {
 
 /// The token whose rows of J become as large as any token's, when tokens are moved about: the first
 /// without a mask, where permuting tokens permutes J; the last of a causal mask for l2, which sees
-/// all and from which others may be sent away. −1 when no token is known to be.
+/// all and from which others may be sent away. −1 when no token is known to be: a causal mask with
+/// any other kind, any other mask.
 Index probe_token(AttentionKind kind, const Mask& mask, Index n);
 
 /// Shrinks the tokens outside the ball into it: ‖x_i‖₂ ≤ radius then holds with rounding covered.
