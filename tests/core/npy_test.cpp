@@ -277,6 +277,22 @@ TEST_CASE("write_npy: what it writes is read back bit for bit", "[core]") {
   CHECK(folder.count() == 1);
 }
 
+TEST_CASE("write_npy: text and truth values take a byte an element", "[core]") {
+  const TemporaryFolder folder;
+  const auto path = folder / "a.npy";
+  Array array{.shape = {3}, .data = {0, 1, 255}, .written_as = ElementType::uint8};
+  write_npy(path, array);
+  const std::string bytes = get_bytes(path);
+  CHECK(bytes.size() % 64 == 3);
+  CHECK_THAT(bytes, Catch::Contains("'descr': '|u1'"));
+  CHECK(read_npy(path).data == array.data);
+  for (const double bad : {-1.0, 256.0, 0.5, std::numeric_limits<double>::quiet_NaN()}) {
+    array.data[1] = bad;
+    CHECK_THROWS_WITH(write_npy(path, array), Catch::Contains("whole numbers from 0 to 255"));
+  }
+  CHECK(get_bytes(path) == bytes);
+}
+
 TEST_CASE("write_npy: refuses what it cannot write before it touches the disk", "[core]") {
   const TemporaryFolder folder;
   CHECK_THROWS_WITH(

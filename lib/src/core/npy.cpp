@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -375,8 +376,9 @@ Array decode_npy(const ByteSource& source) {
 
 std::string encode_npy(std::string_view function, const Array& array) {
   require_consistent(function, array);
-  std::string header = fmt::format("{{'descr': '<f8', 'fortran_order': False, 'shape': {}, }}",
-                                   tuple_text(array.shape));
+  const bool small = array.written_as == ElementType::uint8;
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}",
+                                   small ? "|u1" : "<f8", tuple_text(array.shape));
   const std::size_t start = magic.size() + 4;
   header.append(63 - (start + header.size()) % 64, ' ').append("\n");  // data start at 64 k
   require(header.size() <= header_limit, "{}: array must have fewer dimensions, got {}", function,
@@ -385,8 +387,17 @@ std::string encode_npy(std::string_view function, const Array& array) {
   std::string bytes(magic);
   bytes += {1, 0, static_cast<char>(header.size() & 255U), static_cast<char>(header.size() >> 8U)};
   bytes += header;
-  bytes.append(reinterpret_cast<const char*>(array.data.data()),
-               array.data.size() * sizeof(double));
+  if (!small) {
+    bytes.append(reinterpret_cast<const char*>(array.data.data()),
+                 array.data.size() * sizeof(double));
+    return bytes;
+  }
+  for (const double x : array.data) {
+    require(x >= 0.0 && x <= 255.0 && x == std::floor(x),
+            "{}: array must hold whole numbers from 0 to 255 to be written as uint8, got {}",
+            function, x);
+    bytes += static_cast<char>(static_cast<unsigned char>(x));
+  }
   return bytes;
 }
 

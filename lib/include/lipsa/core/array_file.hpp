@@ -10,12 +10,19 @@
 
 namespace lipsa {
 
+/// What a file that is written has an element as. One that is read may have any type of number.
+enum class ElementType {
+  float64,  ///< '<f8'
+  uint8,    ///< '|u1': text, truth values
+};
+
 /// An array of any rank. Functions that take one throw std::invalid_argument when the product of
 /// `shape` is not the number of `data`; an array that was read is consistent.
 struct Array {
   std::vector<Index> shape{};  ///< rank 0, one element, when empty
   std::vector<double> data{};  ///< last index fastest
   std::string origin{};        ///< the file, and the member of it, for messages; may be empty
+  ElementType written_as = ElementType::float64;  ///< whatever it was read from
 };
 
 /// An array of rank 2, rank 1, rank 0.
