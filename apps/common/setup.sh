@@ -6,8 +6,8 @@ root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 
 # libzip's CMake file insists on the three zip tools.
 build_packages=(g++ cmake ninja-build ccache
-  libboost-dev libboost-program-options-dev libeigen3-dev libfmt-dev libopenblas-dev
-  librandom123-dev libtbb-dev libzip-dev nlohmann-json3-dev
+  libboost-dev libboost-program-options-dev libeigen3-dev libflint-arb-dev libflint-dev libfmt-dev
+  libopenblas-dev librandom123-dev libtbb-dev libzip-dev nlohmann-json3-dev
   zipcmp zipmerge ziptool
   gnuplot-nox)
 test_packages=(catch2 libbenchmark-dev)

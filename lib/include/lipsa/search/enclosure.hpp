@@ -1,0 +1,62 @@
+/// \file
+/// Numbers between two doubles, proved in ball arithmetic.
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <string_view>
+
+#include "lipsa/attention/mask.hpp"
+#include "lipsa/attention/multi_head.hpp"
+#include "lipsa/core/types.hpp"
+#include "lipsa/linalg/norms.hpp"
+
+namespace lipsa {
+
+/// lower ≤ the number ≤ upper, certified; −∞ and +∞ when nothing is known.
+struct Enclosure {
+  double lower = -std::numeric_limits<double>::infinity();
+  double upper = std::numeric_limits<double>::infinity();
+};
+
+/// |J(X)|_inf or |J(X)|_1 of a layer whose weights, and tokens, are these doubles exactly. J is
+/// made of its closed form block by block, in balls, and shares no code with Jacobian. Cost
+/// 2 H n² D D_out products of balls, in parallel; memory H n (n + 2 D_out + 4 D) balls.
+///
+/// \param norm  one or inf
+/// \param bits  of precision, from 32 to 10⁶
+/// \throws std::invalid_argument  as Jacobian; another norm; bits out of range; a kind of attention
+///         that is not written down in balls
+/// \test   tests/search/enclosure_test.cpp
+Enclosure enclose_local_norm(const MultiHead& layer, const ConstMatrixRef& x, const Mask& mask,
+                             Norm norm, Index bits = 128);
+
+/// True only when |W|_2 < s, which is proved: s² I − WᵀW, or W Wᵀ when that is smaller, has a
+/// Cholesky decomposition in balls, hence is positive definite. Precision is raised up to 1024 bits
+/// as long as neither that nor its contrary is certain. Cost min(r, c)² (r + c) products of balls.
+///
+/// \param w  finite
+/// \param s  ≥ 0, finite
+/// \throws std::invalid_argument
+/// \test   tests/search/enclosure_test.cpp
+bool certify_spectral_norm(const ConstMatrixRef& w, double s);
+
+/// A double above |W|_2, proved by certify_spectral_norm: the first of σ (1 + 2⁻ᵏ), k = 50, 48, …,
+/// 40, for an estimate σ; above |W|_2 by less than one part in 10¹² but for overflow and underflow.
+/// Should all of them fail, upper_bound_spectral_norm.
+///
+/// \throws std::invalid_argument  W is not finite
+/// \test   tests/search/enclosure_test.cpp
+double certified_upper_bound_spectral_norm(const ConstMatrixRef& w);
+
+/// W(y), the w ≥ 0 with w eʷ = y, between doubles that are at most two apart.
+///
+/// \param y  ≥ 0, finite
+/// \throws std::invalid_argument
+/// \test   tests/search/enclosure_test.cpp
+Enclosure enclose_lambert_w(double y);
+
+/// φ⁻¹(y) = W(y/e) likewise; at y = n − 1 the c(n) of L2 attention.
+Enclosure enclose_phi_inverse(double y);
+
+}  // namespace lipsa

@@ -1,0 +1,394 @@
+#include "search/ball_attention.hpp"
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "lipsa/core/parallel.hpp"
+
+namespace lipsa {
+namespace {
+
+/// What the score of a query and a key is made of.
+enum class Score { product, distance };
+
+Score score_of(AttentionKind kind) {
+  switch (kind) {
+    case AttentionKind::dot:
+      return Score::product;
+    case AttentionKind::l2:
+    case AttentionKind::l2_untied:
+      return Score::distance;
+  }
+  throw std::invalid_argument("certificate: layer must be of a kind written down in balls, got " +
+                              std::string(to_string(kind)));
+}
+
+/// s; 1/√d, which is not a double, when the layer names none.
+Real scale_of(const MultiHead& layer, Index bits) {
+  if (layer.scale > 0.0) {
+    return Real(layer.scale);
+  }
+  Real s;
+  arb_sqrt_ui(s, static_cast<ulong>(layer.head_width()), bits);
+  arb_inv(s, s, bits);
+  return s;
+}
+
+Reals columns(const Matrix& w, Index h, Index width) {
+  return Reals(w.middleCols(h * width, width));
+}
+
+/// The rows of W_O of one head; the identity from d_v to the columns that are its own when W_O is
+/// empty.
+Reals output_map(const MultiHead& layer, Index h) {
+  const Index d_v = layer.value_width();
+  if (layer.W_O.size() > 0) {
+    return Reals(layer.W_O.middleRows(h * d_v, d_v));
+  }
+  Reals map(d_v, layer.output_width());
+  for (Index a = 0; a < d_v; ++a) {
+    arb_one(map(a, h * d_v + a));
+  }
+  return map;
+}
+
+void add_bias(Reals& rows, const Vector& bias, Index h, Index bits) {
+  if (bias.size() == 0) {
+    return;
+  }
+  for (Index i = 0; i < rows.rows(); ++i) {
+    for (Index a = 0; a < rows.cols(); ++a) {
+      const Real b(bias(h * rows.cols() + a));
+      arb_add(rows(i, a), rows(i, a), b, bits);
+    }
+  }
+}
+
+/// Queries, keys and values of one head at some tokens, or without biases their derivatives in a
+/// direction, for they are affine. A kind whose are not has its place here.
+struct Projections {
+  Reals q, k, v;
+};
+
+Projections project(const MultiHead& layer, Index h, const Reals& x, bool biases, Index bits) {
+  const bool tied = layer.kind == AttentionKind::l2;
+  const Reals w_q = columns(layer.W_Q, h, layer.head_width());
+  const Reals w_k = columns(tied ? layer.W_Q : layer.W_K, h, layer.head_width());
+  const Reals w_v = columns(layer.W_V, h, layer.value_width());
+  Reals q = product(x, w_q, bits);
+  Reals k = product(x, w_k, bits);
+  // A_h W_V = s W_Q (W_Qᵀ W_V) for tied L2 attention
+  Reals v = tied ? product(q, product(transposed(w_q), w_v, bits), bits) : product(x, w_v, bits);
+  if (tied) {
+    scale_by(v, scale_of(layer, bits), bits);
+  } else if (biases) {  // tied, they shift queries and keys alike
+    add_bias(q, layer.b_Q, h, bits);
+    add_bias(k, layer.b_K, h, bits);
+  }
+  if (biases) {
+    add_bias(v, layer.b_V, h, bits);
+  }
+  return {.q = std::move(q), .k = std::move(k), .v = std::move(v)};
+}
+
+/// One row of scores, and with `d` given their derivatives.
+class Row {
+ public:
+  Row(const MultiHead& layer, Index n, Index bits)
+      : score_(score_of(layer.kind)),
+        scale_(scale_of(layer, bits)),
+        bits_(bits),
+        p_(1, n),
+        ds_(1, n),
+        difference_(2, layer.head_width()) {}
+
+  const Reals& p() const { return p_; }    ///< P_ij, zero where the mask hides j
+  const Reals& ds() const { return ds_; }  ///< dS_ij
+
+  /// False when token i sees nothing.
+  bool fill(const Projections& at, const Projections* d, const Mask& mask, Index i) {
+    const Index n = p_.cols();
+    Index largest = -1;
+    for (Index j = 0; j < n; ++j) {
+      arb_zero(p_(0, j));
+      arb_zero(ds_(0, j));
+      if (mask.visible(i, j)) {
+        score(at, d, i, j);
+        if (largest < 0 || arf_cmp(arb_midref(p_(0, j)), arb_midref(p_(0, largest))) > 0) {
+          largest = j;
+        }
+      }
+    }
+    if (largest < 0) {
+      return false;
+    }
+    // Any one number may be taken off all scores of a row.
+    Real shift;
+    arb_set_arf(shift, arb_midref(p_(0, largest)));
+    Real total;
+    for (Index j = 0; j < n; ++j) {
+      if (mask.visible(i, j)) {
+        arb_sub(p_(0, j), p_(0, j), shift, bits_);
+        arb_exp(p_(0, j), p_(0, j), bits_);
+        arb_add(total, total, p_(0, j), bits_);
+      }
+    }
+    for (Index j = 0; j < n; ++j) {
+      if (mask.visible(i, j)) {
+        arb_div(p_(0, j), p_(0, j), total, bits_);
+      }
+    }
+    return true;
+  }
+
+ private:
+  void score(const Projections& at, const Projections* d, Index i, Index j) {
+    const Index width = at.q.cols();
+    if (score_ == Score::product) {
+      arb_dot(p_(0, j), nullptr, 0, at.q(i, 0), 1, at.k(j, 0), 1, width, bits_);
+      if (d != nullptr) {
+        arb_dot(ds_(0, j), nullptr, 0, d->q(i, 0), 1, at.k(j, 0), 1, width, bits_);
+        arb_dot(ds_(0, j), ds_(0, j), 0, at.q(i, 0), 1, d->k(j, 0), 1, width, bits_);
+      }
+    } else {
+      for (Index a = 0; a < width; ++a) {
+        arb_sub(difference_(0, a), at.q(i, a), at.k(j, a), bits_);
+      }
+      arb_dot(p_(0, j), nullptr, 1, difference_(0, 0), 1, difference_(0, 0), 1, width, bits_);
+      if (d != nullptr) {
+        for (Index a = 0; a < width; ++a) {
+          arb_sub(difference_(1, a), d->q(i, a), d->k(j, a), bits_);
+        }
+        arb_dot(ds_(0, j), nullptr, 1, difference_(0, 0), 1, difference_(1, 0), 1, width, bits_);
+        arb_mul_2exp_si(ds_(0, j), ds_(0, j), 1);
+      }
+    }
+    arb_mul(p_(0, j), p_(0, j), scale_, bits_);
+    if (d != nullptr) {
+      arb_mul(ds_(0, j), ds_(0, j), scale_, bits_);
+    }
+  }
+
+  Score score_;
+  Real scale_;
+  Index bits_;
+  Reals p_;
+  Reals ds_;
+  Reals difference_;
+};
+
+/// O = [O¹ … O^H] at X, n × (H d_v), with O^h = P^h V^h; in direction V, when there is one, dO.
+Reals head_outputs(const MultiHead& layer, const Mask& mask, const Reals& x, const Reals* direction,
+                   Index bits) {
+  const Index n = x.rows();
+  const Index d_v = layer.value_width();
+  Reals out(n, layer.heads * d_v);
+  for (Index h = 0; h < layer.heads; ++h) {
+    const Projections at = project(layer, h, x, true, bits);
+    const Projections d = direction == nullptr ? Projections{Reals(0, 0), Reals(0, 0), Reals(0, 0)}
+                                               : project(layer, h, *direction, false, bits);
+    parallel_for(n, [&](Index i) {
+      use_flint_on_this_thread();
+      Row row(layer, n, bits);
+      if (!row.fill(at, direction == nullptr ? nullptr : &d, mask, i)) {
+        return;
+      }
+      if (direction == nullptr) {
+        for (Index a = 0; a < d_v; ++a) {
+          arb_dot(out(i, h * d_v + a), nullptr, 0, row.p()(0, 0), 1, at.v(0, a), d_v, n, bits);
+        }
+        return;
+      }
+      Real mean;
+      arb_dot(mean, nullptr, 0, row.p()(0, 0), 1, row.ds()(0, 0), 1, n, bits);
+      Reals dp(1, n);  // P_ij (dS_ij − Σ_k P_ik dS_ik)
+      for (Index j = 0; j < n; ++j) {
+        arb_sub(dp(0, j), row.ds()(0, j), mean, bits);
+        arb_mul(dp(0, j), dp(0, j), row.p()(0, j), bits);
+      }
+      for (Index a = 0; a < d_v; ++a) {
+        const arb_ptr o = out(i, h * d_v + a);
+        arb_dot(o, nullptr, 0, dp(0, 0), 1, at.v(0, a), d_v, n, bits);
+        arb_dot(o, o, 0, row.p()(0, 0), 1, d.v(0, a), d_v, n, bits);
+      }
+    });
+  }
+  return out;
+}
+
+/// What W_O makes of the outputs of the heads. b_O has no part in a difference.
+Reals mapped(const MultiHead& layer, Reals heads, Index bits) {
+  return layer.W_O.size() == 0 ? std::move(heads) : product(heads, Reals(layer.W_O), bits);
+}
+
+}  // namespace
+
+Reals ball_difference(const MultiHead& layer, const Mask& mask, const ConstMatrixRef& x,
+                      const ConstMatrixRef& y, Index bits) {
+  use_flint_on_this_thread();
+  Reals difference = head_outputs(layer, mask, Reals(x), nullptr, bits);
+  const Reals other = head_outputs(layer, mask, Reals(y), nullptr, bits);
+  for (Index i = 0; i < other.rows(); ++i) {
+    for (Index a = 0; a < other.cols(); ++a) {
+      arb_sub(difference(i, a), difference(i, a), other(i, a), bits);
+    }
+  }
+  return mapped(layer, std::move(difference), bits);
+}
+
+Reals ball_derivative(const MultiHead& layer, const Mask& mask, const ConstMatrixRef& x,
+                      const ConstMatrixRef& v, Index bits) {
+  use_flint_on_this_thread();
+  const Reals direction(v);
+  return mapped(layer, head_outputs(layer, mask, Reals(x), &direction, bits), bits);
+}
+
+Reals ball_softmax_derivative(const ConstMatrixRef& s, const ConstMatrixRef& v, Index bits) {
+  use_flint_on_this_thread();
+  const Index n = s.cols();
+  Reals p(s);
+  const Reals direction(v);
+  Index largest = 0;
+  s.row(0).maxCoeff(&largest);
+  const Real shift(s(0, largest));
+  Real total;
+  for (Index j = 0; j < n; ++j) {
+    arb_sub(p(0, j), p(0, j), shift, bits);
+    arb_exp(p(0, j), p(0, j), bits);
+    arb_add(total, total, p(0, j), bits);
+  }
+  for (Index j = 0; j < n; ++j) {
+    arb_div(p(0, j), p(0, j), total, bits);
+  }
+  Real mean;
+  arb_dot(mean, nullptr, 0, p(0, 0), 1, direction(0, 0), 1, n, bits);
+  Reals out(1, n);
+  for (Index j = 0; j < n; ++j) {
+    arb_sub(out(0, j), direction(0, j), mean, bits);
+    arb_mul(out(0, j), out(0, j), p(0, j), bits);
+  }
+  return out;
+}
+
+BallJacobian::BallJacobian(const MultiHead& layer, const ConstMatrixRef& x, const Mask& mask,
+                           Index bits)
+    : n_(x.rows()),
+      D_(layer.width()),
+      D_out_(layer.output_width()),
+      bits_(bits),
+      maps_(D_out_ * D_, layer.heads) {
+  use_flint_on_this_thread();
+  const Reals tokens(x);
+  for (Index h = 0; h < layer.heads; ++h) {
+    add_head(layer, tokens, mask, h);
+  }
+}
+
+void BallJacobian::add_head(const MultiHead& layer, const Reals& x, const Mask& mask, Index h) {
+  const bool tied = layer.kind == AttentionKind::l2;
+  const bool distance = score_of(layer.kind) == Score::distance;
+  const Projections at = project(layer, h, x, true, bits_);
+  const Reals w_o = output_map(layer, h);
+  const Reals w_q = columns(layer.W_Q, h, layer.head_width());
+  const Reals w_k = columns(tied ? layer.W_Q : layer.W_K, h, layer.head_width());
+  const Reals w_v = columns(layer.W_V, h, layer.value_width());
+  const Real s = scale_of(layer, bits_);
+
+  // D × D_out: what a token gives to each output that attends to it alone.
+  Reals map = tied ? product(w_q, product(transposed(w_q), product(w_v, w_o, bits_), bits_), bits_)
+                   : product(w_v, w_o, bits_);
+  if (tied) {
+    scale_by(map, s, bits_);
+  }
+  for (Index r = 0; r < D_out_; ++r) {
+    for (Index c = 0; c < D_; ++c) {
+      arb_set(maps_(r * D_ + c, h), map(c, r));
+    }
+  }
+
+  Real factor = s;
+  if (distance) {
+    arb_mul_2exp_si(factor, factor, 1);
+  }
+  const auto back = [&](const Reals& rows, const Reals& w) {
+    Reals g = product_transposed(rows, w, bits_);
+    scale_by(g, factor, bits_);
+    return g;
+  };
+  Reals p(n_, n_);
+  parallel_for(n_, [&](Index i) {
+    use_flint_on_this_thread();
+    Row row(layer, n_, bits_);
+    row.fill(at, nullptr, mask, i);  // zeros when it sees nothing
+    for (Index j = 0; j < n_; ++j) {
+      arb_set(p(i, j), row.p()(0, j));
+    }
+  });
+  Reals u = product(at.v, w_o, bits_);
+  Reals o = product(p, u, bits_);
+  heads_.push_back({.p = std::move(p),
+                    .u = std::move(u),
+                    .o = std::move(o),
+                    .q_k = back(at.q, w_k),
+                    .k_k = distance ? back(at.k, w_k) : Reals(n_, D_),
+                    .q_q = distance ? back(at.q, w_q) : Reals(n_, D_),
+                    .k_q = back(at.k, w_q)});
+}
+
+void BallJacobian::block(Index i, Index j, Reals& out) const {
+  const auto H = static_cast<Index>(heads_.size());
+  Reals p(1, H);
+  Reals w(D_out_, H);  // P_ij W_Oᵀ (v_j − o_i)
+  Reals a(D_, H);      // W_K ∂S_ij/∂k_j
+  bool zero = true;
+  for (Index h = 0; h < H; ++h) {
+    const Head& head = heads_[static_cast<std::size_t>(h)];
+    arb_set(p(0, h), head.p(i, j));
+    zero = zero && arb_is_zero(p(0, h)) != 0;
+    for (Index r = 0; r < D_out_; ++r) {
+      arb_sub(w(r, h), head.u(j, r), head.o(i, r), bits_);
+      arb_mul(w(r, h), w(r, h), p(0, h), bits_);
+    }
+    for (Index c = 0; c < D_; ++c) {
+      arb_sub(a(c, h), head.q_k(i, c), head.k_k(j, c), bits_);
+    }
+  }
+  for (Index r = 0; r < D_out_; ++r) {
+    for (Index c = 0; c < D_; ++c) {
+      if (zero) {
+        arb_zero(out(r, c));
+        continue;
+      }
+      arb_dot(out(r, c), nullptr, 0, p(0, 0), 1, maps_(r * D_ + c, 0), 1, H, bits_);
+      arb_dot(out(r, c), out(r, c), 0, w(r, 0), 1, a(c, 0), 1, H, bits_);
+    }
+  }
+  if (i == j) {
+    for (const Head& head : heads_) {
+      add_diagonal(head, i, out);
+    }
+  }
+}
+
+/// Σ_k P_ik W_Oᵀ (v_k − o_i) (W_Q ∂S_ik/∂q_i)ᵀ
+void BallJacobian::add_diagonal(const Head& head, Index i, Reals& out) const {
+  Reals w(D_out_, n_);
+  Reals g(D_, n_);
+  for (Index k = 0; k < n_; ++k) {
+    for (Index r = 0; r < D_out_; ++r) {
+      arb_sub(w(r, k), head.u(k, r), head.o(i, r), bits_);
+      arb_mul(w(r, k), w(r, k), head.p(i, k), bits_);
+    }
+    for (Index c = 0; c < D_; ++c) {
+      arb_sub(g(c, k), head.k_q(k, c), head.q_q(i, c), bits_);
+    }
+  }
+  for (Index r = 0; r < D_out_; ++r) {
+    for (Index c = 0; c < D_; ++c) {
+      arb_dot(out(r, c), out(r, c), 0, w(r, 0), 1, g(c, 0), 1, n_, bits_);
+    }
+  }
+}
+
+}  // namespace lipsa

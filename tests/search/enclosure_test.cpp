@@ -1,0 +1,125 @@
+#include "lipsa/search/enclosure.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "lipsa/attention/jacobian.hpp"
+#include "lipsa/bounds/lambert.hpp"
+#include "lipsa/linalg/norms.hpp"
+#include "random_problems.hpp"
+
+namespace lipsa {
+namespace {
+
+using Catch::Contains;
+
+TEST_CASE("enclose_local_norm: holds the norm of the Jacobian, and is narrow", "[search]") {
+  const auto kind = GENERATE(from_range(test::kinds));
+  const auto which = GENERATE(Mask::Kind::none, Mask::Kind::causal, Mask::Kind::arbitrary);
+  const bool plain = GENERATE(false, true);
+  for (const test::Shape& shape : {test::Shape{1, 3, 2, 2, 4, 3}, test::Shape{2, 1, 1, 1, 1, 1},
+                                   test::Shape{5, 4, 2, 3, 1, 4}, test::Shape{7, 2, 3, 5, 2, 6}}) {
+    Rng rng(94, static_cast<std::uint64_t>(kind), static_cast<std::uint64_t>(which));
+    MultiHead layer = test::random_layer(rng, kind, shape, !plain);
+    if (plain) {
+      layer.W_O = {};
+      layer.scale = 0.37;
+    }
+    const Mask mask = which == Mask::Kind::none     ? Mask::none()
+                      : which == Mask::Kind::causal ? Mask::causal()
+                                                    : test::random_mask(rng, shape.n);
+    const Matrix x = normal_matrix(rng, shape.n, shape.D);
+    CAPTURE(shape, to_string(kind), to_string(which), plain);
+    const Jacobian jacobian(layer, x, mask);
+    const Enclosure inf = enclose_local_norm(layer, x, mask, Norm::inf);
+    const Enclosure one = enclose_local_norm(layer, x, mask, Norm::one);
+    CHECK(inf.upper - inf.lower <= 4e-16 * inf.upper);
+    CHECK(one.upper - one.lower <= 4e-16 * one.upper);
+    CHECK(jacobian.norm_inf().value == Approx(inf.lower).epsilon(1e-13));
+    CHECK(jacobian.norm_1().value == Approx(one.lower).epsilon(1e-13));
+    const Enclosure rough = enclose_local_norm(layer, x, mask, Norm::inf, 32);
+    CHECK(rough.lower <= inf.lower);
+    CHECK(rough.upper >= inf.upper);
+  }
+}
+
+TEST_CASE("enclose_local_norm: a value that is known", "[search]") {
+  MultiHead layer = test::unit_layer(AttentionKind::l2);
+  layer.W_Q(0, 0) = 5.0;
+  const Enclosure norm = enclose_local_norm(layer, Matrix::Zero(2, 1), Mask::none(), Norm::inf);
+  CHECK(norm.lower == 25.0);  // J = 25/2 in each entry
+  CHECK(norm.upper == 25.0);
+  CHECK_THROWS_WITH(enclose_local_norm(layer, Matrix::Zero(2, 1), Mask::none(), Norm::two),
+                    Contains("norm must be 1 or inf, got 2"));
+  CHECK_THROWS_WITH(enclose_local_norm(layer, Matrix::Zero(2, 2), Mask::none(), Norm::inf),
+                    Contains("x must be finite with at least one row and 1 columns, got 2 x 2"));
+  CHECK_THROWS_AS(enclose_local_norm(layer, Matrix::Zero(2, 1), Mask::none(), Norm::inf, 8),
+                  std::invalid_argument);
+}
+
+TEST_CASE("certify_spectral_norm: says yes above the norm and no below", "[search]") {
+  Rng rng(95);
+  const auto [rows, cols] =
+      GENERATE(table<Index, Index>({{1, 1}, {1, 7}, {5, 5}, {9, 4}, {3, 20}, {40, 40}}));
+  const double size = GENERATE(1.0, 1e-200, 1e200);
+  const Matrix w = size * normal_matrix(rng, rows, cols);
+  CAPTURE(rows, cols, size);
+  const double above = certified_upper_bound_spectral_norm(w);
+  CHECK(certify_spectral_norm(w, above));
+  CHECK_FALSE(certify_spectral_norm(w, above * (1.0 - 1e-12)));
+  CHECK_FALSE(certify_spectral_norm(w, above * (1.0 - 1e-3)));
+  CHECK_FALSE(certify_spectral_norm(w, 0.0));
+  CHECK(certify_spectral_norm(w, above * 2.0));
+  CHECK(above <= upper_bound_spectral_norm(w) * (1.0 + 1e-12));
+}
+
+TEST_CASE("certify_spectral_norm: norms that are known (case A7)", "[search]") {
+  const auto [a, b, norm] =
+      GENERATE(table<double, double, double>({{2, 2, 2}, {1, -1, 1}, {4, 1, 4}}));
+  const Matrix w = Eigen::Vector2d(a, b).asDiagonal();
+  CHECK(certify_spectral_norm(w, std::nextafter(norm, 10.0)));
+  CHECK_FALSE(certify_spectral_norm(w, norm));  // it is not below itself
+  CHECK_FALSE(certify_spectral_norm(w, std::nextafter(norm, 0.0)));
+  CHECK(certified_upper_bound_spectral_norm(w) <= norm * (1.0 + 1e-14));
+  const Matrix zero = Matrix::Zero(2, 2);
+  CHECK(certified_upper_bound_spectral_norm(zero) == 0.0);
+  CHECK(certified_upper_bound_spectral_norm(Matrix(0, 3)) == 0.0);
+  CHECK(certify_spectral_norm(zero, std::numeric_limits<double>::denorm_min()));
+  CHECK_THROWS_AS(certify_spectral_norm(w, std::numeric_limits<double>::infinity()),
+                  std::invalid_argument);
+}
+
+TEST_CASE("enclose_phi_inverse: golden values", "[search]") {
+  const auto [n, value, digits] = GENERATE(table<double, double, double>({
+      {2, 0.27846454276107, 1e-14},
+      {10, 1.10100, 1e-5},
+      {100, 2.62865, 1e-5},
+      {1000, 4.42050, 1e-5},
+      {1e308, 701.64278422203517, 1e-13},
+  }));
+  CAPTURE(n);
+  const Enclosure c = enclose_phi_inverse(n - 1.0);
+  CHECK(c.lower == Approx(value).margin(digits));
+  CHECK(c.upper == std::nextafter(c.lower, 1e9));
+  CHECK(upper_bound_phi_inverse(n - 1.0) >= c.upper);
+  CHECK(upper_bound_phi_inverse(n - 1.0) <= c.upper * (1.0 + 16 * 2.3e-16));
+}
+
+TEST_CASE("enclose_lambert_w: holds the estimate and lies below the upper bound", "[search]") {
+  const double y = GENERATE(1e-300, 1e-8, 0.1, 1.0, 2.718281828459045, 1e10, 1e308);
+  CAPTURE(y);
+  const Enclosure w = enclose_lambert_w(y);
+  CHECK(w.lower < w.upper);
+  CHECK(w.upper <= std::nextafter(std::nextafter(w.lower, 1e9), 1e9));
+  CHECK(lambert_w(y) == Approx(w.lower).epsilon(1e-14));
+  CHECK(upper_bound_lambert_w(y) >= w.upper);
+  CHECK(enclose_lambert_w(0.0).lower == 0.0);
+  CHECK(enclose_lambert_w(0.0).upper == 0.0);
+  CHECK_THROWS_AS(enclose_lambert_w(-1.0), std::invalid_argument);
+  CHECK_THROWS_AS(enclose_phi_inverse(std::numeric_limits<double>::infinity()),
+                  std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace lipsa
