@@ -7,5 +7,6 @@
 namespace lipsa::cli {
 
 extern const Command bound_sweep;
+extern const Command verify;
 
 }  // namespace lipsa::cli

@@ -41,13 +41,14 @@ int guarded(std::string_view command, const std::function<int()>& body) {
 }
 
 bool parse(const Command& command, std::string_view examples, Arguments arguments,
-           po::options_description options, po::variables_map& values) {
+           po::options_description options, po::variables_map& values,
+           const po::positional_options_description& positional) {
   options.add_options()("help,h", "print this text and exit");
   namespace style = po::command_line_style;
   constexpr int no_guessing = style::unix_style ^ style::allow_guessing;
   po::store(po::command_line_parser({arguments.begin(), arguments.end()})
                 .options(options)
-                .positional({})
+                .positional(positional)
                 .style(no_guessing)
                 .run(),
             values);

@@ -34,10 +34,12 @@ int guarded(std::string_view command, const std::function<int()>& body);
 /// Parses arguments against the options, --help among them; no abbreviations. Stores nothing when
 /// help was asked for and printed: then it returns false.
 ///
+/// \param positional  the options that arguments without a name stand for
 /// \throws boost::program_options::error  guarded() names it and exits with `usage`
 bool parse(const Command& command, std::string_view examples, Arguments arguments,
            boost::program_options::options_description options,
-           boost::program_options::variables_map& values);
+           boost::program_options::variables_map& values,
+           const boost::program_options::positional_options_description& positional = {});
 
 /// Options from the text of a preset, for those not in `values` yet: what is typed wins.
 ///

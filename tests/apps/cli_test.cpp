@@ -12,6 +12,7 @@
 #include "files.hpp"
 #include "lipsa/core/npy.hpp"
 #include "lipsa/core/npz.hpp"
+#include "lipsa/model/witness.hpp"
 
 namespace lipsa {
 namespace {
@@ -39,12 +40,24 @@ class CliTest {
 
 using Catch::Contains;
 
+/// Shows that the 2-norm formula of Kim et al. is false as printed: |J(0)|_2 = 25.
+Witness against_printed_2(double exceeds) {
+  const Matrix one = Matrix::Ones(1, 1);
+  return {.form = WitnessForm::direction,
+          .layer = {.kind = AttentionKind::l2, .W_Q = 5.0 * one, .W_V = one, .W_O = one},
+          .norm = Norm::two,
+          .exceeds = exceeds,
+          .bound = "kim2021_2_printed",
+          .x = Matrix::Zero(2, 1),
+          .y = Matrix::Ones(2, 1)};
+}
+
 const std::string quick = "bound-sweep --tokens 3,5 --restarts 2 ";
 
 TEST_CASE_METHOD(CliTest, "lipsa: help and version", "[cli]") {
   const Outcome help = lipsa("--help");
   CHECK(help.code == 0);
-  CHECK_THAT(help.out, Contains("bound-sweep") && Contains("Exit codes"));
+  CHECK_THAT(help.out, Contains("bound-sweep") && Contains("verify") && Contains("Exit codes"));
   CHECK(help.err.empty());
   CHECK_THAT(lipsa("--version").out, Catch::StartsWith("lipsa 0."));
   const Outcome sweep = lipsa("bound-sweep --help");
@@ -83,7 +96,11 @@ TEST_CASE_METHOD(CliTest, "lipsa: a wrong command line exits with 2 and says wha
        {"bound-sweep --tokens 3 --dim 4 --weights w.npz",
         "--dim must not be given with --weights w.npz"},
        {"bound-sweep --tokens 1000000000 --dim 100", "GB of memory, this machine has"},
-       {"bound-sweep extra", "positional"}}));
+       {"bound-sweep extra", "positional"},
+       {"verify", "give the file of a witness"},
+       {"verify a.npz b.npz", "too many positional options"},
+       {"verify a.npz --bits-max 32", "--bits-max must be from 64 to 1000000, got 32"},
+       {"verify a.npz --format csv", "--format must be text or json, got 'csv'"}}));
   CAPTURE(arguments);
   const Outcome outcome = lipsa(arguments);
   CHECK(outcome.code == 2);
@@ -98,6 +115,9 @@ TEST_CASE_METHOD(CliTest, "lipsa: a bad file exits with 3 and is named", "[cli]"
   put_bytes(folder / "text.npz", "hello");
   write_npy(folder / "X.npy", to_array(Matrix(Matrix::Ones(3, 2))));
   write_npz(folder / "part.npz", {{"W_Q", to_array(Matrix(Matrix::Ones(2, 2)))}});
+  Witness named = against_printed_2(20.17);
+  named.bound = "kim2022";
+  write_witness(folder / "named.npz", named, {});
   const auto [arguments, message] = GENERATE(table<std::string, std::string>(
       {{"bound-sweep --tokens 3 --weights missing.npz", "missing.npz"},
        {"bound-sweep --tokens 3 --weights w.npz", "this is a Git LFS pointer, fetch the real file"},
@@ -106,7 +126,10 @@ TEST_CASE_METHOD(CliTest, "lipsa: a bad file exits with 3 and is named", "[cli]"
         "part.npz: expected a member heads, found none"},
        {"bound-sweep --dim 3 --input X.npy",
         "X.npy: expected tokens of 3 features as the layer has, found 2"},
-       {"bound-sweep --input missing.npy", "missing.npy"}}));
+       {"bound-sweep --input missing.npy", "missing.npy"},
+       {"verify missing.npz", "missing.npz"},
+       {"verify part.npz", "part.npz: expected a member digest, found none"},
+       {"verify named.npz", "named.npz: member \"claim\": bound: find_entry: "}}));
   CAPTURE(arguments);
   const Outcome outcome = lipsa(arguments);
   CHECK(outcome.code == 3);
@@ -253,6 +276,48 @@ TEST_CASE_METHOD(CliTest, "lipsa bound-sweep: the norm at tokens of a file", "[c
   CHECK(outcome.code == 0);
   CHECK_THAT(outcome.out, Contains(",local_norm,local_norm_kind,residual,lower_bound,") &&
                               Contains(",estimate,") && Contains(",converged\n"));
+}
+
+TEST_CASE_METHOD(CliTest,
+                 "lipsa verify: proved, refuted and undecided have exit codes of their own",
+                 "[cli]") {
+  const auto path = folder / "w.npz";
+  write_witness(path, against_printed_2(20.17), {});
+  const Outcome proved = lipsa("verify w.npz");
+  CHECK(proved.code == 0);
+  CHECK(proved.out ==
+        "PROVED: |J(X) V|_2 > 20.17 |V|_2 for a layer of l2 attention, n = 2, D = 1, H = 1, mask "
+        "none, against the bound kim2021_2_printed\n"
+        "ratio: certified lower bound 25, certified upper bound 25\nprecision: 64 bits\n");
+  CHECK(proved.err.empty());
+  const Outcome json = lipsa("verify --witness w.npz --format json");
+  CHECK(json.code == 0);
+  CHECK_THAT(json.out, Contains("\"outcome\": \"proved\"") &&
+                           Contains("\"ratio_certified_lower_bound\": \"25\""));
+
+  write_witness(path, against_printed_2(20.0), {});
+  const Outcome below = lipsa("verify w.npz");
+  CHECK(below.code == 1);
+  CHECK_THAT(below.out, Catch::StartsWith("REFUTED: |J(X) V|_2 > 20 |V|_2") &&
+                            Contains("reason: K = 20 lies below the bound kim2021_2_printed"));
+  write_witness(path, against_printed_2(25.0), {});
+  const Outcome equal = lipsa("verify w.npz");
+  CHECK(equal.code == 1);
+  CHECK_THAT(equal.out, Contains("reason: the ratio is at most 25\n"));
+
+  Witness close = against_printed_2(1.0);
+  close.form = WitnessForm::pair;
+  close.bound = "";
+  close.y = close.x;
+  close.y(0, 0) = 0x1p-200;
+  close.x(1, 0) = 0.25;
+  close.y(1, 0) = 0.25;
+  write_witness(path, close, {});
+  const Outcome undecided = lipsa("verify w.npz --bits-max 64");
+  CHECK(undecided.code == 4);
+  CHECK_THAT(undecided.out,
+             Catch::StartsWith("UNDECIDED: |F(X) - F(Y)|_2 > 1 |X - Y|_2") && Contains("64 bits"));
+  CHECK(lipsa("verify w.npz").code == 0);
 }
 
 }  // namespace
