@@ -19,6 +19,9 @@ Score score_of(AttentionKind kind) {
     case AttentionKind::l2:
     case AttentionKind::l2_untied:
       return Score::distance;
+    case AttentionKind::cosine:
+    case AttentionKind::sigmoid:
+      break;
   }
   throw std::invalid_argument("certificate: layer must be of a kind written down in balls, got " +
                               std::string(to_string(kind)));
