@@ -245,7 +245,9 @@ Jacobian::State::State(const MultiHead& layer_in, const ConstMatrixRef& x, const
   blind = mask.blind_tokens(tokens);
   std::erase_if(blind, [&](Index i) { return i < range.first || i >= range.first + range.count; });
   P.assign(static_cast<std::size_t>(H), Matrix(r(), tokens));
-  slopes.assign(static_cast<std::size_t>(sigmoid() ? H : 0), Matrix(r(), tokens));
+  if (sigmoid()) {
+    slopes.assign(static_cast<std::size_t>(H), Matrix(r(), tokens));
+  }
   const Index tiles = pieces(r(), tile_rows);
   parallel_for(H * tiles, [&](Index task) {
     const Index h = task / tiles;
@@ -356,9 +358,9 @@ const ClosedForm& Jacobian::State::closed_form() const {
     const Index H = layer.heads;
     closed.value_output.resize(D_out() * H, D());
     closed.values.resize(n() * H, D_out());
-    closed.outputs = Matrix::Zero(r() * H, D_out());
+    closed.outputs.resize(r() * H, D_out());
     closed.carriers.resize(cosine() ? n() * H : 0, D());
-    const Matrix o = sigmoid() ? Matrix() : head_outputs();
+    const Matrix o = head_outputs();
     parallel_for(H, [&](Index h) {
       Matrix w_o = Matrix::Zero(d_v(), D_out());
       if (layer.W_O.size() == 0) {
@@ -374,7 +376,9 @@ const ClosedForm& Jacobian::State::closed_form() const {
       rows_of_head(closed.value_output, h, H) =
           product(w_o, Op::transposed, values(fused, h), Op::transposed);
       rows_of_head(closed.values, h, H) = product(values(features, h), Op::plain, w_o, Op::plain);
-      if (!sigmoid()) {
+      if (sigmoid()) {
+        rows_of_head(closed.outputs, h, H).setZero();
+      } else {
         rows_of_head(closed.outputs, h, H) =
             product(o.middleCols(h * d_v(), d_v()), Op::plain, w_o, Op::plain);
       }
