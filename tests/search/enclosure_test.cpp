@@ -66,7 +66,8 @@ TEST_CASE("certify_spectral_norm: says yes above the norm and no below", "[searc
   const Matrix w = size * normal_matrix(rng, rows, cols);
   CAPTURE(rows, cols, size);
   const double above = certified_upper_bound_spectral_norm(w);
-  CHECK(certify_spectral_norm(w, above));
+  // Where the norm is a double, 1 × 1, it is its own bound.
+  CHECK(certify_spectral_norm(w, std::nextafter(above, std::numeric_limits<double>::infinity())));
   CHECK_FALSE(certify_spectral_norm(w, above * (1.0 - 1e-12)));
   CHECK_FALSE(certify_spectral_norm(w, above * (1.0 - 1e-3)));
   CHECK_FALSE(certify_spectral_norm(w, 0.0));
@@ -119,6 +120,57 @@ TEST_CASE("enclose_lambert_w: holds the estimate and lies below the upper bound"
   CHECK_THROWS_AS(enclose_lambert_w(-1.0), std::invalid_argument);
   CHECK_THROWS_AS(enclose_phi_inverse(std::numeric_limits<double>::infinity()),
                   std::invalid_argument);
+}
+
+TEST_CASE("certified_bound: lies at or below the value of the catalogue, and close to it",
+          "[search]") {
+  const std::string name = GENERATE("kim2021_inf", "kim2021_2", "sharp_l2_inf");
+  const auto which = GENERATE(Mask::Kind::none, Mask::Kind::causal, Mask::Kind::arbitrary);
+  const bool plain = GENERATE(false, true);
+  const double size = GENERATE(1.0, 1e-30, 1e30);
+  for (const test::Shape& shape : test::shapes) {
+    Rng rng(96, static_cast<std::uint64_t>(which));
+    MultiHead layer = test::random_layer(rng, AttentionKind::l2, shape, !plain);
+    layer.W_Q *= size;
+    if (plain) {
+      layer.W_O = {};
+      layer.scale = 0.37;
+    }
+    const Mask mask = which == Mask::Kind::none     ? Mask::none()
+                      : which == Mask::Kind::causal ? Mask::causal()
+                                                    : test::random_mask(rng, shape.n);
+    CAPTURE(shape, name, to_string(which), plain, size);
+    const BoundSetting setting{.layer = layer, .mask = mask, .tokens = shape.n};
+    const auto certified = certified_bound(setting, name);
+    const double value = find_entry(name).evaluate(setting).value;
+    REQUIRE(certified);
+    CHECK(*certified <= value);
+    CHECK(*certified >= value * (1.0 - 1e-9));
+  }
+}
+
+TEST_CASE("certified_bound: golden values, and what it does not speak of", "[search]") {
+  const MultiHead unit = test::unit_layer(AttentionKind::l2);
+  const Mask mask = Mask::none();
+  const auto at = [&](Index n, std::string_view name) {
+    return certified_bound({.layer = unit, .mask = mask, .tokens = n}, name).value();
+  };
+  CHECK(at(3, "sharp_l2_inf") == Approx(2.2922442926812865).epsilon(1e-15));
+  CHECK(at(1000, "sharp_l2_inf") == Approx(17.065500077261127).epsilon(1e-15));
+  CHECK(at(100, "kim2021_inf") == Approx(11.515).margin(5e-4));
+  CHECK(at(100, "kim2021_2") == Approx(115.146).margin(5e-4));
+  CHECK(at(1, "kim2021_2") == 1.0);
+
+  const BoundSetting setting{.layer = unit, .mask = mask, .tokens = 3};
+  CHECK_FALSE(certified_bound(setting, "kim2021_2_printed"));
+  CHECK_FALSE(certified_bound(setting, "dot_not_lipschitz_2"));
+  CHECK_THROWS_AS(certified_bound(setting, "kim"), std::invalid_argument);
+  const MultiHead dot = test::unit_layer(AttentionKind::dot);
+  CHECK_FALSE(certified_bound({.layer = dot, .mask = mask, .tokens = 3}, "sharp_l2_inf"));
+  Mask::Visible others = Mask::Visible::Constant(3, 3, true);
+  others(1, 1) = false;
+  const Mask hidden = Mask::arbitrary(others);
+  CHECK_FALSE(certified_bound({.layer = unit, .mask = hidden, .tokens = 3}, "sharp_l2_inf"));
 }
 
 }  // namespace

@@ -27,17 +27,6 @@ Score score_of(AttentionKind kind) {
                               std::string(to_string(kind)));
 }
 
-/// s; 1/√d, which is not a double, when the layer names none.
-Real scale_of(const MultiHead& layer, Index bits) {
-  if (layer.scale > 0.0) {
-    return Real(layer.scale);
-  }
-  Real s;
-  arb_sqrt_ui(s, static_cast<ulong>(layer.head_width()), bits);
-  arb_inv(s, s, bits);
-  return s;
-}
-
 Reals columns(const Matrix& w, Index h, Index width) {
   return Reals(w.middleCols(h * width, width));
 }
@@ -84,7 +73,7 @@ Projections project(const MultiHead& layer, Index h, const Reals& x, bool biases
   // A_h W_V = s W_Q (W_Qᵀ W_V) for tied L2 attention
   Reals v = tied ? product(q, product(transposed(w_q), w_v, bits), bits) : product(x, w_v, bits);
   if (tied) {
-    scale_by(v, scale_of(layer, bits), bits);
+    scale_by(v, ball_scale(layer, bits), bits);
   } else if (biases) {  // tied, they shift queries and keys alike
     add_bias(q, layer.b_Q, h, bits);
     add_bias(k, layer.b_K, h, bits);
@@ -100,7 +89,7 @@ class Row {
  public:
   Row(const MultiHead& layer, Index n, Index bits)
       : score_(score_of(layer.kind)),
-        scale_(scale_of(layer, bits)),
+        scale_(ball_scale(layer, bits)),
         bits_(bits),
         p_(1, n),
         ds_(1, n),
@@ -227,6 +216,16 @@ Reals mapped(const MultiHead& layer, Reals heads, Index bits) {
 
 }  // namespace
 
+Real ball_scale(const MultiHead& layer, Index bits) {
+  if (layer.scale > 0.0) {
+    return Real(layer.scale);
+  }
+  Real s;
+  arb_sqrt_ui(s, static_cast<ulong>(layer.head_width()), bits);
+  arb_inv(s, s, bits);
+  return s;
+}
+
 Reals ball_difference(const MultiHead& layer, const Mask& mask, const ConstMatrixRef& x,
                       const ConstMatrixRef& y, Index bits) {
   use_flint_on_this_thread();
@@ -296,7 +295,7 @@ void BallJacobian::add_head(const MultiHead& layer, const Reals& x, const Mask& 
   const Reals w_q = columns(layer.W_Q, h, layer.head_width());
   const Reals w_k = columns(tied ? layer.W_Q : layer.W_K, h, layer.head_width());
   const Reals w_v = columns(layer.W_V, h, layer.value_width());
-  const Real s = scale_of(layer, bits_);
+  const Real s = ball_scale(layer, bits_);
 
   // D × D_out: what a token gives to each output that attends to it alone.
   Reals map = tied ? product(w_q, product(transposed(w_q), product(w_v, w_o, bits_), bits_), bits_)

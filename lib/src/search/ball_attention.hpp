@@ -11,6 +11,9 @@
 
 namespace lipsa {
 
+/// s; 1/√d, which is not a double, when the layer names none.
+Real ball_scale(const MultiHead& layer, Index bits);
+
 /// Numbers around F(X) − F(Y), n × D_out. Doubles are exact, and a scale of 0 is 1/√d exactly. Cost
 /// n² H (d + d_v) + n D H (2d + d_v) products of balls each.
 ///

@@ -8,6 +8,7 @@
 
 #include "lipsa/attention/mask.hpp"
 #include "lipsa/attention/multi_head.hpp"
+#include "lipsa/bounds/catalog.hpp"
 #include "lipsa/core/types.hpp"
 #include "lipsa/linalg/norms.hpp"
 
@@ -41,9 +42,13 @@ Enclosure enclose_local_norm(const MultiHead& layer, const ConstMatrixRef& x, co
 /// \test   tests/search/enclosure_test.cpp
 bool certify_spectral_norm(const ConstMatrixRef& w, double s);
 
-/// A double above |W|_2, proved by certify_spectral_norm: the first of σ (1 + 2⁻ᵏ), k = 50, 48, …,
-/// 40, for an estimate σ; above |W|_2 by less than one part in 10¹² but for overflow and underflow.
-/// Should all of them fail, upper_bound_spectral_norm.
+/// A double at or above |W|_2, proved: the smallest of
+///
+///     |W|_F,   (|W|_1 |W|_inf)^½,   σ (1 + 2⁻ᵏ), k = 52, 50, …, 40,   upper_bound_spectral_norm(W)
+///
+/// with σ an estimate, the first two evaluated in balls, the others counted when
+/// certify_spectral_norm proves them. Above |W|_2 by less than one part in 10¹² but for overflow
+/// and underflow.
 ///
 /// \throws std::invalid_argument  W is not finite
 /// \test   tests/search/enclosure_test.cpp
@@ -58,5 +63,14 @@ Enclosure enclose_lambert_w(double y);
 
 /// φ⁻¹(y) = W(y/e) likewise; at y = n − 1 the c(n) of L2 attention.
 Enclosure enclose_phi_inverse(double y);
+
+/// The value of a theorem at a layer with everything in balls: norms of the weights, 1/√d, the
+/// Lambert function and the formula. A double at or above it; an infinity when it is beyond double.
+///
+/// \param name  kim2021_inf, kim2021_2 or sharp_l2_inf
+/// \return      none for every other entry of the catalogue, and when a hypothesis fails
+/// \throws std::invalid_argument  as CatalogEntry::evaluate; no entry has that name
+/// \test   tests/search/enclosure_test.cpp
+std::optional<double> certified_bound(const BoundSetting& setting, std::string_view name);
 
 }  // namespace lipsa
