@@ -358,5 +358,41 @@ TEST_CASE_METHOD(WitnessFileTest, "read_witness: a damaged file is refused or sa
   CHECK(accepted < trials / 5);
 }
 
+TEST_CASE_METHOD(WitnessFileTest, "read_witness: whatever the claim says, it is read or refused",
+                 "[model]") {
+  const std::string good = claim();
+  constexpr std::string_view letters = "0123456789{}[]\",:.-+eEnaif \\u\xff\x00";
+  int refused = 0;
+  constexpr int trials = 300;
+  for (int trial = 0; trial < trials; ++trial) {
+    Rng rng(86, 0, static_cast<std::uint64_t>(trial));
+    const auto below = [&](std::size_t count) {
+      return static_cast<std::size_t>(rng.next() % count);
+    };
+    std::string text = good;
+    for (std::size_t edits = 1 + below(3); edits > 0; --edits) {
+      const std::size_t at = below(text.size());
+      if (below(3) == 0) {
+        text.erase(at, 1 + below(20));
+      } else {
+        text[at] = letters[below(letters.size())];
+      }
+      text += text.empty() ? "{" : "";
+    }
+    claim(text);
+    try {
+      require_valid(again_with_digest());
+    } catch (const std::runtime_error&) {
+      ++refused;
+    }
+  }
+  CHECK(refused > trials / 2);
+  claim(std::string(9999, '['));
+  CHECK_THROWS_AS(again_with_digest(), std::runtime_error);
+  claim(std::string(10001, ' '));
+  CHECK_THROWS_WITH(again_with_digest(),
+                    Contains("member \"claim\": expected at most 10000 bytes"));
+}
+
 }  // namespace
 }  // namespace lipsa
