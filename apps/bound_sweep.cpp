@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <ctime>
@@ -15,8 +14,10 @@
 #include <thread>
 
 #include "commands.hpp"
+#include "common/layer_options.hpp"
 #include "common/list.hpp"
 #include "common/presets.hpp"
+#include "lipsa/bounds/catalog.hpp"
 #include "lipsa/core/atomic_file.hpp"
 #include "lipsa/core/parallel.hpp"
 #include "lipsa/core/version.hpp"
@@ -36,8 +37,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::array default_presets{"kim2021-fig2", "dot-growth"};
 constexpr std::array grid_options{"attention", "norm", "tokens",  "dim",  "heads",
                                   "radius",    "mask", "weights", "input"};
-
-constexpr Index most_threads = 1024;
 
 constexpr std::string_view examples =
     "  lipsa bound-sweep\n"
@@ -59,6 +58,7 @@ struct Options {
   std::string mask = "none";
   std::string weights = "identity";
   std::string input{};
+  std::string bounds = "all";
   Index restarts = SweepSettings{}.restarts;
   Index steps = SweepSettings{}.steps;
   double learning_rate = SweepSettings{}.learning_rate;
@@ -89,6 +89,7 @@ po::options_description describe(Options& o) {
       ("mask", text(o.mask), "list of none, causal")
       ("weights", text(o.weights), "identity, glorot, gaussian:SIGMA or a file .npz with W_Q, W_K, W_V, W_O, heads")
       ("input", po::value(&o.input), "tokens, .npy or the X of a .npz: the norm there in place of the ascent")
+      ("bounds", text(o.bounds), "list of names of the catalogue to set beside it, or all")
       ("restarts", po::value(&o.restarts)->default_value(o.restarts), "random starts of the ascent")
       ("steps", po::value(&o.steps)->default_value(o.steps), "ascent steps a start may take")
       ("learning-rate", po::value(&o.learning_rate)->default_value(o.learning_rate, fmt::format("{}", o.learning_rate)), "step of Adam")
@@ -116,25 +117,6 @@ std::vector<T> parse_list(std::string_view option, const std::string& text, cons
   return list;
 }
 
-Mask::Kind parse_mask(std::string_view text) {
-  for (const auto kind : {Mask::Kind::none, Mask::Kind::causal}) {
-    if (text == to_string(kind)) {
-      return kind;
-    }
-  }
-  throw std::invalid_argument(fmt::format("--mask must be none or causal, got '{}'", text));
-}
-
-std::uint64_t parse_seed(const std::string& text) {
-  std::uint64_t seed = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
-  if (error != std::errc() || end != text.data() + text.size() || seed > INT64_MAX) {
-    throw std::invalid_argument(
-        fmt::format("--seed must be a whole number from 0 to 2^63 - 1, got '{}'", text));
-  }
-  return seed;
-}
-
 SweepSettings settings_of(const Options& o, const po::variables_map& values) {
   const auto typed = [&](const char* name) { return !values[name].defaulted(); };
   SweepSettings s;
@@ -145,6 +127,11 @@ SweepSettings settings_of(const Options& o, const po::variables_map& values) {
   s.heads = parse_indices("heads", o.heads);
   s.radii = parse_reals("radius", o.radius);
   s.weights = o.weights;
+  if (o.bounds != "all") {
+    s.bounds = parse_list<std::string>("bounds", o.bounds, [](std::string_view word) {
+      return std::string(find_entry(word).name);
+    });
+  }
   s.restarts = o.restarts;
   s.steps = o.steps;
   s.learning_rate = o.learning_rate;
@@ -345,14 +332,7 @@ int run(Arguments arguments) {
   }
   po::notify(values);
   const TableFormat format = parse_table_format(first.format);
-  std::optional<ThreadLimit> limit;
-  if (first.threads < 0 || first.threads > most_threads) {
-    throw std::invalid_argument(
-        fmt::format("--threads must be from 0 (all) to {}, got {}", most_threads, first.threads));
-  }
-  if (first.threads != 0) {
-    limit.emplace(first.threads);
-  }
+  const auto limit = thread_limit(first.threads);
 
   std::vector<std::string> jobs{first.preset};
   const bool chosen = values.count("preset") != 0 ||

@@ -7,6 +7,7 @@
 namespace lipsa::cli {
 
 extern const Command bound_sweep;
+extern const Command bounds;
 extern const Command verify;
 
 }  // namespace lipsa::cli

@@ -12,7 +12,7 @@ namespace {
 
 using lipsa::cli::Command;
 
-const std::array commands{&lipsa::cli::bound_sweep, &lipsa::cli::verify};
+const std::array commands{&lipsa::cli::bound_sweep, &lipsa::cli::bounds, &lipsa::cli::verify};
 
 int help() {
   fmt::print(

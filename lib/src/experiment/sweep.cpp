@@ -10,14 +10,12 @@
 #include <set>
 
 #include "core/check.hpp"
-#include "lipsa/attention/jacobian.hpp"
-#include "lipsa/attention/local_norm.hpp"
 #include "lipsa/bounds/catalog.hpp"
 #include "lipsa/core/version.hpp"
-#include "lipsa/linalg/spectral_norm.hpp"
 #include "lipsa/model/initial_weights.hpp"
 #include "lipsa/model/layer_file.hpp"
 #include "lipsa/search/ascent.hpp"
+#include "lipsa/search/measure.hpp"
 
 namespace lipsa {
 namespace {
@@ -79,53 +77,14 @@ std::string name_of(const SweepRow& row) {
 }
 
 void run_at_input(SweepRow& row, const MultiHead& layer, const Mask& mask, const Matrix& x) {
-  const Jacobian j(layer, x, mask);
-  Vector v = Vector::Zero(j.cols());
-  row.status = "converged";
-  row.residual = 0.0;  // of the closed forms
-  switch (row.norm) {
-    case Norm::inf: {
-      const AttainedNorm norm = j.norm_inf();
-      const Index width = layer.output_width();
-      row.local_norm = norm.value;
-      v = j.row_block(norm.index / width)
-              .row(norm.index % width)
-              .unaryExpr([](double e) { return e < 0.0 ? -1.0 : 1.0; })
-              .transpose();
-      break;
-    }
-    case Norm::max_token: {
-      row.local_norm = 0.0;
-      for (Index i = 0; i < x.rows(); ++i) {
-        const BlockGain token = estimate_block_gain(j.row_block(i), layer.width());
-        if (!(token.value <= row.local_norm)) {
-          row.local_norm = token.value;
-          v = token.v;
-        }
-      }
-      break;
-    }
-    case Norm::one: {
-      const AttainedNorm norm = j.norm_1();
-      row.local_norm = norm.value;
-      v(norm.index) = 1.0;
-      break;
-    }
-    case Norm::two: {
-      const SpectralNorm norm = spectral_norm(j, {.relative_tolerance = 1e-12});
-      row.local_norm = norm.value;
-      row.residual = norm.residual;
-      row.status = to_string(norm.termination);
-      v = norm.right_vector;
-      break;
-    }
+  const LocalNorm norm = local_norm(layer, x, mask, row.norm);
+  row.local_norm = norm.estimate;
+  row.residual = norm.residual;
+  row.status = norm.status;
+  if (std::isfinite(norm.estimate)) {
+    row.lower_bounds = {norm.lower_bound};
+    row.lower_bound_source = "input";
   }
-  if (!std::isfinite(row.local_norm)) {
-    row.status = "non-finite";
-    return;
-  }
-  row.lower_bounds = {v.isZero(0.0) ? 0.0 : lower_bound_local_norm(layer, x, mask, row.norm, v)};
-  row.lower_bound_source = "input";
 }
 
 void run_ascent(SweepRow& row, const MultiHead& layer, const Mask& mask,
@@ -247,6 +206,7 @@ ordered_json settings_json(const SweepSettings& s) {
     json["learning_rate"] = s.learning_rate;
   }
   json["seed"] = s.seed;
+  json["bounds"] = s.bounds;
   return json;
 }
 
@@ -271,6 +231,9 @@ Sweep::Sweep(SweepSettings settings) : settings_(std::move(settings)) {
   require_list(s.radii, "radius");
   for (const double radius : s.radii) {
     require(radius > 0.0, "sweep: radius must be positive, got {}", radius);
+  }
+  for (const std::string& name : s.bounds) {
+    static_cast<void>(find_entry(name));
   }
   require(s.restarts >= 0, "sweep: restarts must not be negative, got {}", s.restarts);
   require(s.steps >= 1, "sweep: steps must be at least 1, got {}", s.steps);
@@ -379,16 +342,22 @@ SweepRow Sweep::run(Index k) const {
   SweepRow row = grid_[static_cast<std::size_t>(k)];
   const MultiHead layer = layer_of(row);
   const Mask mask = mask_of(row.mask);
-  const BoundSetting setting{.layer = layer, .mask = mask, .tokens = row.n, .radius = row.radius};
+  const BoundSetting setting{.layer = layer,
+                             .mask = mask,
+                             .tokens = row.n,
+                             .radius = row.radius,
+                             .x = input_ ? &*input_ : nullptr};
   for (const Bound& bound : bounds_for(setting, row.norm)) {
+    const bool shown = settings_.bounds.empty() ||
+                       std::find(settings_.bounds.begin(), settings_.bounds.end(), bound.name) !=
+                           settings_.bounds.end();
+    if (!shown) {
+      continue;
+    }
     row.bounds.push_back({.name = bound.name, .refuted = bound.refuted, .value = bound.value});
   }
   if (input_) {
-    try {
-      run_at_input(row, layer, mask, *input_);
-    } catch (const OverflowError&) {
-      row.status = "non-finite";
-    }
+    run_at_input(row, layer, mask, *input_);
   } else {
     run_ascent(row, layer, mask, settings_);
   }

@@ -3,7 +3,9 @@
 #include <cmath>
 
 #include "core/check.hpp"
+#include "core/rounding.hpp"
 #include "lipsa/bounds/catalog.hpp"
+#include "lipsa/linalg/norms.hpp"
 #include "search/arb.hpp"
 #include "search/ball_attention.hpp"
 
@@ -90,8 +92,18 @@ std::string bound_not_reached(const Witness& w) {
     return fmt::format("the bound {} speaks of the norm {}, the witness of {}", w.bound,
                        to_string(entry.norm), to_string(w.norm));
   }
-  const Bound bound =
-      entry.evaluate({.layer = w.layer, .mask = w.mask, .tokens = w.x.rows(), .radius = w.radius});
+  BoundSetting setting{.layer = w.layer, .mask = w.mask, .tokens = w.x.rows(), .radius = w.radius};
+  const bool pairs = entry.domain == Domain::around_point || entry.domain == Domain::from_point;
+  if (entry.domain == Domain::point || pairs) {  // what it speaks of is said by X, and Y
+    if ((w.form == WitnessForm::pair) != pairs) {
+      return fmt::format("the bound {} speaks of {}, which a witness of form {} does not refute",
+                         w.bound, to_string(entry.domain), to_string(w.form));
+    }
+    setting.radius = std::numeric_limits<double>::infinity();
+    setting.x = &w.x;
+    setting.around = pairs ? mul_up(upper_bound_norm_frobenius(w.y - w.x), 1.0 + 0x1p-50) : 0.0;
+  }
+  const Bound bound = entry.evaluate(setting);
   if (std::isnan(bound.value)) {
     return fmt::format("the bound {} does not speak of this layer: {}", w.bound, bound.reason);
   }

@@ -36,6 +36,10 @@ struct SweepSettings {
   /// ascent; `tokens` must be empty and `radii` at its default.
   std::optional<std::filesystem::path> input{};
 
+  /// Names of catalogue entries to set beside it; empty: all that speak of a configuration. The
+  /// tightness is that of the smallest of them.
+  std::vector<std::string> bounds{};
+
   Index restarts = 50;
   Index steps = 400;
   double learning_rate = 0.1;

@@ -1,0 +1,76 @@
+#include "lipsa/search/measure.hpp"
+
+#include <cmath>
+#include <string>
+
+#include "lipsa/attention/jacobian.hpp"
+#include "lipsa/attention/local_norm.hpp"
+#include "lipsa/linalg/spectral_norm.hpp"
+
+namespace lipsa {
+namespace {
+
+Vector signs(const ConstVectorRef& row) {
+  return row.unaryExpr([](double e) { return e < 0.0 ? -1.0 : 1.0; });
+}
+
+void measure(const Jacobian& j, const MultiHead& layer, Norm p, LocalNorm& norm) {
+  norm.direction = Vector::Zero(j.cols());
+  norm.residual = 0.0;
+  norm.status = "converged";
+  switch (p) {
+    case Norm::inf: {
+      const AttainedNorm attained = j.norm_inf();
+      const Index width = layer.output_width();
+      norm.estimate = attained.value;
+      norm.direction =
+          signs(j.row_block(attained.index / width).row(attained.index % width).transpose());
+      break;
+    }
+    case Norm::max_token: {
+      norm.estimate = 0.0;
+      for (Index i = 0; i < j.rows() / layer.output_width(); ++i) {
+        BlockGain token = estimate_block_gain(j.row_block(i), layer.width());
+        if (!(token.value <= norm.estimate)) {
+          norm.estimate = token.value;
+          norm.direction = std::move(token.v);
+        }
+      }
+      break;
+    }
+    case Norm::one: {
+      const AttainedNorm attained = j.norm_1();
+      norm.estimate = attained.value;
+      norm.direction(attained.index) = 1.0;
+      break;
+    }
+    case Norm::two: {
+      const SpectralNorm spectral = spectral_norm(j, {.relative_tolerance = 1e-12});
+      norm.estimate = spectral.value;
+      norm.residual = spectral.residual;
+      norm.status = to_string(spectral.termination);
+      norm.direction = spectral.right_vector;
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+LocalNorm local_norm(const MultiHead& layer, const ConstMatrixRef& x, const Mask& mask, Norm p) {
+  LocalNorm norm;
+  try {
+    measure(Jacobian(layer, x, mask), layer, p, norm);
+  } catch (const OverflowError&) {
+    norm.status = "non-finite";
+    return norm;
+  }
+  if (!std::isfinite(norm.estimate)) {
+    norm.status = "non-finite";
+  } else if (!norm.direction.isZero(0.0)) {
+    norm.lower_bound = lower_bound_local_norm(layer, x, mask, p, norm.direction);
+  }
+  return norm;
+}
+
+}  // namespace lipsa
