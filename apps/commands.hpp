@@ -8,6 +8,8 @@ namespace lipsa::cli {
 
 extern const Command bound_sweep;
 extern const Command bounds;
+extern const Command counterexample;
+extern const Command falsify;
 extern const Command verify;
 
 }  // namespace lipsa::cli

@@ -12,7 +12,8 @@ namespace {
 
 using lipsa::cli::Command;
 
-const std::array commands{&lipsa::cli::bound_sweep, &lipsa::cli::bounds, &lipsa::cli::verify};
+const std::array commands{&lipsa::cli::bound_sweep, &lipsa::cli::bounds,
+                          &lipsa::cli::counterexample, &lipsa::cli::falsify, &lipsa::cli::verify};
 
 int help() {
   fmt::print(

@@ -123,6 +123,22 @@ class Trial {
   std::array<std::optional<Measured>, norms.size()> measured_{};
 };
 
+struct NumberedRatio {
+  double ratio = 0.0;
+  std::int64_t trial = -1;
+};
+
+/// The largest ratio and the first trial that has it; NaN, which nothing should give, is the
+/// largest.
+void keep_worst(const NumberedRatio& next, double& ratio, std::int64_t& trial) {
+  const bool higher = !(next.ratio <= ratio);
+  const bool earlier = next.ratio == ratio && next.trial >= 0 && (trial < 0 || next.trial < trial);
+  if (next.trial >= 0 && (higher || earlier)) {
+    ratio = next.ratio;
+    trial = next.trial;
+  }
+}
+
 /// Whether the formula gives a number to compare: it holds, or is the false statement itself.
 bool comparable(const Bound& bound) {
   return (bound.holds || bound.refuted) && std::isfinite(bound.value) && bound.value > 0.0;
@@ -256,14 +272,31 @@ FalsifyTrial falsify_trial(AttentionKind kind, std::uint64_t seed, std::int64_t 
       t.x = ascent.best().x;
     }
   }
-  t.radius = std::numeric_limits<double>::min();
-  for (Index i = 0; i < n; ++i) {
+  complete(t, std::pow(10.0, rng.uniform(-3.0, 0.5)) * size * normal_matrix(rng, n, D));
+  return t;
+}
+
+void complete(FalsifyTrial& t, const Matrix& step) {
+  t.radius = 0.0;
+  for (Index i = 0; i < t.x.rows(); ++i) {
     t.radius = std::max(t.radius, upper_bound_norm_frobenius(t.x.row(i)));
   }
-  const Matrix step = std::pow(10.0, rng.uniform(-3.0, 0.5)) * size * normal_matrix(rng, n, D);
+  if (t.radius == 0.0) {
+    t.radius = 1.0;
+  }
   t.centre = t.x - step;
   t.around = upper_bound_norm_frobenius(t.x - t.centre) * (1.0 + 1e-12);
-  return t;
+}
+
+double trial_ratio(const CatalogEntry& entry, const FalsifyTrial& t) {
+  constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
+  try {
+    const Bound bound = entry.evaluate(setting_of(t, entry.domain));
+    Trial trial(t);
+    return comparable(bound) && trial.measurable() ? trial.ratio(entry, bound, 1.0) : nothing;
+  } catch (const std::invalid_argument&) {  // scaled beyond what is a layer
+    return nothing;
+  }
 }
 
 std::vector<FalsifyTally> falsify(const FalsifyOptions& options, std::int64_t first,
@@ -309,9 +342,10 @@ std::vector<FalsifyTally> falsify(const FalsifyOptions& options, std::int64_t fi
           FalsifyTally& tally = tallies[e];
           const double ratio = trial.ratio(*entries[e], *found[e], options.shrink);
           ++tally.trials;
-          if (!(ratio <= tally.worst_ratio)) {
-            tally.worst_ratio = ratio;
-            tally.worst_trial = number;
+          if (t.x.rows() == 1) {
+            keep_worst({ratio, number}, tally.worst_ratio_one_token, tally.worst_trial_one_token);
+          } else {
+            keep_worst({ratio, number}, tally.worst_ratio, tally.worst_trial);
           }
         }
       }
@@ -330,14 +364,10 @@ void merge(std::vector<FalsifyTally>& tallies, const std::vector<FalsifyTally>& 
   for (std::size_t e = 0; e < tallies.size(); ++e) {
     require(tallies[e].name == others[e].name, "merge: tallies must be of the same entries");
     tallies[e].trials += others[e].trials;
-    const bool higher = others[e].worst_ratio > tallies[e].worst_ratio;
-    const bool earlier =
-        others[e].worst_ratio == tallies[e].worst_ratio && others[e].worst_trial >= 0 &&
-        (tallies[e].worst_trial < 0 || others[e].worst_trial < tallies[e].worst_trial);
-    if (higher || earlier) {
-      tallies[e].worst_ratio = others[e].worst_ratio;
-      tallies[e].worst_trial = others[e].worst_trial;
-    }
+    keep_worst({others[e].worst_ratio, others[e].worst_trial}, tallies[e].worst_ratio,
+               tallies[e].worst_trial);
+    keep_worst({others[e].worst_ratio_one_token, others[e].worst_trial_one_token},
+               tallies[e].worst_ratio_one_token, tallies[e].worst_trial_one_token);
   }
 }
 

@@ -50,9 +50,9 @@ struct BoundAnswer {
 /// \test   tests/experiment/bound_table_test.cpp
 BoundAnswer answer(const BoundQuestion& question);
 
-/// One row a bound: bound, upper_bound and its log10, certified_upper_bound, ratio to the lower bound,
-/// the value of a refuted formula, domain, kind, status ("holds", "refuted: …", or the hypothesis
-/// that fails), source.
+/// One row a bound: bound, upper_bound and its log10, certified_upper_bound, ratio to the lower
+/// bound, the value of a refuted formula, domain, kind, status ("holds", "refuted: …", or the
+/// hypothesis that fails), source.
 Table bound_table(const BoundAnswer& answer);
 
 /// A transformer block around the layer.

@@ -2,6 +2,7 @@
 /// Trying to violate the bounds of the catalogue, at random and at adversarial layers and tokens.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -24,9 +25,13 @@ struct FalsifyOptions {
 /// What happened to one entry.
 struct FalsifyTally {
   std::string name{};
-  std::int64_t trials = 0;   ///< in which it held and gave a finite number
-  double worst_ratio = 0.0;  ///< largest measured norm/bound, an estimate; above 1 is a violation
-  std::int64_t worst_trial = -1;
+  std::int64_t trials = 0;             ///< in which it held and gave a finite number
+  double worst_ratio = 0.0;            ///< largest measured norm/bound at n ≥ 2, an estimate
+  std::int64_t worst_trial = -1;       ///< where that was, the first
+  double worst_ratio_one_token = 0.0;  ///< the same at n = 1, where attention is linear and most
+                                       ///< bounds are attained
+  std::int64_t worst_trial_one_token = -1;
+  double worst() const { return std::max(worst_ratio, worst_ratio_one_token); }  ///< > 1: violated
 };
 
 /// A layer and tokens, one of the settings in which bounds are asked for, and what was measured.
@@ -62,6 +67,12 @@ void merge(std::vector<FalsifyTally>& tallies, const std::vector<FalsifyTally>& 
 
 /// A ratio above 1 by no more than this may be rounding of the measurement.
 inline constexpr double measurement_error = 1e-9;
+
+/// Fills in what follows from the layer and x: the radius, the centre x − step and its distance.
+void complete(FalsifyTrial& trial, const Matrix& step);
+
+/// Measured norm/bound of one trial, an estimate; NaN when the entry has nothing to compare there.
+double trial_ratio(const CatalogEntry& entry, const FalsifyTrial& trial);
 
 /// The claim that trial k violates the entry: a direction at x with |J v| > value |v|, or, for a
 /// bound of pairs, the two points; none when it does not.
