@@ -32,6 +32,8 @@ void check_same(const Witness& a, const Witness& b) {
   CHECK(a.layer.kind == b.layer.kind);
   CHECK(a.layer.heads == b.layer.heads);
   CHECK(a.layer.scale == b.layer.scale);
+  CHECK(a.layer.epsilon == b.layer.epsilon);
+  CHECK(a.layer.score_bias == b.layer.score_bias);
   CHECK(a.layer.W_Q == b.layer.W_Q);
   CHECK(a.layer.W_K == b.layer.W_K);
   CHECK(a.layer.W_V == b.layer.W_V);
@@ -59,7 +61,7 @@ TEST_CASE("write_witness: what it writes is read back bit for bit", "[model]") {
   Rng rng(81);
   const TemporaryFolder folder;
   const auto form = GENERATE(WitnessForm::pair, WitnessForm::direction, WitnessForm::softmax);
-  const auto kind = GENERATE(AttentionKind::dot, AttentionKind::l2, AttentionKind::l2_untied);
+  const auto kind = GENERATE(from_range(test::kinds));
   Witness w = random_witness(rng, form, kind);
   SECTION("everything given") {
     if (form != WitnessForm::softmax) {
@@ -76,6 +78,7 @@ TEST_CASE("write_witness: what it writes is read back bit for bit", "[model]") {
     w.exceeds = 0.0;
     w.layer.W_O = {};
     w.layer.b_O = {};
+    w.layer.score_bias = 0.0;
     if (form != WitnessForm::softmax) {
       w.mask = Mask::causal();
     }

@@ -197,6 +197,63 @@ TEST_CASE("verify: scores beyond 1e100", "[search]") {
   CHECK(verify(w).outcome == Outcome::refuted);
 }
 
+TEST_CASE("verify: sigmoid attention at scores of 1e5 either way", "[search]") {
+  Witness w{.form = WitnessForm::direction,
+            .layer = test::unit_layer(AttentionKind::sigmoid),
+            .norm = Norm::inf,
+            .exceeds = 0.9,
+            .x = Matrix(2, 1),
+            .y = Matrix::Ones(2, 1)};
+  w.x << 320.0, -320.0;  // each attends to itself with weight 1, to the other with none: J = I
+  CHECK(verify(w).outcome == Outcome::proved);
+  CHECK(verify(w).ratio_lower_bound > 1.0 - 1e-15);
+  CHECK(verify(w).ratio_upper_bound < 1.0 + 1e-15);
+  w.exceeds = 1.1;
+  CHECK(verify(w).outcome == Outcome::refuted);
+  w.form = WitnessForm::pair;
+  w.y = w.x;
+  w.y(0, 0) = next_up_of(320.0);
+  CHECK(verify(w).outcome == Outcome::refuted);
+  w.exceeds = 0.9;
+  CHECK(verify(w).outcome == Outcome::proved);
+
+  // One token, keys -x: |J| = (2 u - 1) exp(-u) up to exp(-2u), here at u = 1e4
+  w = {.form = WitnessForm::direction,
+       .layer = w.layer,
+       .norm = Norm::inf,
+       .x = Matrix::Constant(1, 1, 100.0),
+       .y = Matrix::Ones(1, 1)};
+  w.layer.W_K(0, 0) = -1.0;
+  CHECK(verify(w).outcome == Outcome::proved);
+  CHECK(verify(w).ratio_lower_text == "2.2708541822429407e-4339");
+  CHECK(verify(w).ratio_upper_text == "2.2708541822429408e-4339");
+  w.x(0, 0) = 1e100;
+  CHECK(verify(w).ratio_upper_text == "1e-30000");
+}
+
+TEST_CASE("verify: cosine attention of one token, whose derivative is known", "[search]") {
+  // eps/(x^2 + eps)^(3/2) = 16/125
+  Witness w{.form = WitnessForm::direction,
+            .layer = test::unit_layer(AttentionKind::cosine),
+            .norm = Norm::two,
+            .exceeds = next_down_of(0.128),
+            .x = Matrix::Constant(1, 1, 3.0),
+            .y = Matrix::Ones(1, 1)};
+  w.layer.epsilon = 16.0;
+  CHECK(verify(w).outcome == Outcome::proved);
+  w.exceeds = next_up_of(0.128);
+  CHECK(verify(w).outcome == Outcome::refuted);
+  w.exceeds = 0.0;
+  w.x(0, 0) = 0x1p600;
+  CHECK(verify(w).ratio_lower_text == "2.2393799603103759e-541");
+  w.form = WitnessForm::pair;
+  w.y = -w.x;  // 2 x / 2 x, both of length 1
+  w.exceeds = 0x1p-599;
+  CHECK(verify(w).outcome == Outcome::refuted);
+  w.exceeds = 0x1p-600 * (1.0 - 1e-15);
+  CHECK(verify(w).outcome == Outcome::proved);
+}
+
 TEST_CASE("verify: what is no witness at all is refuted with a reason", "[search]") {
   Witness w = printed_2(0.0);
   w.y.setZero();

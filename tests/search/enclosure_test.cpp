@@ -58,6 +58,29 @@ TEST_CASE("enclose_local_norm: a value that is known", "[search]") {
                   std::invalid_argument);
 }
 
+TEST_CASE("enclose_local_norm: cosine and sigmoid values that are known", "[search]") {
+  MultiHead cosine = test::unit_layer(AttentionKind::cosine);
+  cosine.epsilon = 0.25;
+  const Enclosure at_zero = enclose_local_norm(cosine, Matrix::Zero(2, 1), Mask::none(), Norm::inf);
+  CHECK(at_zero.lower == 2.0);  // 1/√ε, half from each token
+  CHECK(at_zero.upper == 2.0);
+
+  MultiHead sigmoid = test::unit_layer(AttentionKind::sigmoid);
+  sigmoid.score_bias = -65536.0;
+  const Matrix x = Matrix::Constant(1, 1, 256.0);  // S + β = 0: P = 1/2 and P' = 1/4
+  const Enclosure half = enclose_local_norm(sigmoid, x, Mask::none(), Norm::one);
+  CHECK(half.lower == 32768.5);
+  CHECK(half.upper == 32768.5);
+  sigmoid.score_bias = 1e5;
+  const Enclosure full = enclose_local_norm(sigmoid, x, Mask::none(), Norm::one);
+  CHECK(full.lower > 1.0 - 1e-15);
+  CHECK(full.upper < 1.0 + 1e-15);
+  sigmoid.score_bias = -65536.0 - 500.0;
+  const Enclosure little = enclose_local_norm(sigmoid, x, Mask::none(), Norm::one);
+  CHECK(little.lower == Approx(131073.0 * std::exp(-500.0)).epsilon(1e-13));
+  CHECK(little.upper <= std::nextafter(little.lower, 1.0));
+}
+
 TEST_CASE("certify_spectral_norm: says yes above the norm and no below", "[search]") {
   Rng rng(95);
   const auto [rows, cols] =

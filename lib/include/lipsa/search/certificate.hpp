@@ -54,7 +54,7 @@ struct [[nodiscard]] Verdict {
 /// Equality is not decided unless the numbers in it are exact binary fractions.
 ///
 /// \throws std::invalid_argument  an option out of range, an invalid witness, a bound of no entry's
-///         name, a kind of attention that is not written down in balls
+///         name
 /// \test   tests/search/certificate_test.cpp
 Verdict verify(const Witness& witness, const VerifyOptions& options = {});
 

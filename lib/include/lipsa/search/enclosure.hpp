@@ -22,12 +22,12 @@ struct Enclosure {
 
 /// |J(X)|_inf or |J(X)|_1 of a layer whose weights, and tokens, are these doubles exactly. J is
 /// made of its closed form block by block, in balls, and shares no code with Jacobian. Cost
-/// 2 H n² D D_out products of balls, in parallel; memory H n (n + 2 D_out + 4 D) balls.
+/// 2 H n² D D_out products of balls, 3 H n² D D_out for cosine attention, in parallel; memory
+/// H n (n + 2 D_out + 4 D) balls, H n² more for sigmoid and H n (n + D) more for cosine attention.
 ///
 /// \param norm  one or inf
 /// \param bits  of precision, from 32 to 10⁶
-/// \throws std::invalid_argument  as Jacobian; another norm; bits out of range; a kind of attention
-///         that is not written down in balls
+/// \throws std::invalid_argument  as Jacobian; another norm; bits out of range
 /// \test   tests/search/enclosure_test.cpp
 Enclosure enclose_local_norm(const MultiHead& layer, const ConstMatrixRef& x, const Mask& mask,
                              Norm norm, Index bits = 128);
