@@ -15,7 +15,7 @@ TEST_CASE("sweep_gnuplot: names every curve with its kind, and none without an a
   const Sweep sweep(small());
   auto rows = run_all(sweep);
   const std::string script = sweep_gnuplot(rows);
-  for (const char* title : {"\"upper bound kim2021_inf\"", "\"refuted kim2021_inf_printed\"",
+  for (const char* title : {"\"upper bound kim2021_inf\"", "\"upper bound kim2021_inf_printed\"",
                             "\"upper bound sharp_l2_inf\"", "\"lower bound, best start\"",
                             "\"lower bound, starts 2 to 5\"", "\"number of tokens, n\""}) {
     CAPTURE(title);

@@ -232,7 +232,11 @@ std::optional<Witness> exact_untied(const MultiHead& layer, const Mask& mask, In
 template <class Pair>
 bool smallest(const Pair& pair, double from, Counterexample& result) {
   const auto attempt = [&](double t) {
-    const std::optional<Witness> witness = pair(t);
+    std::optional<Witness> witness;
+    for (int k = 0; k < 16 && !witness;
+         ++k) {  // whether doubles solve the equation is a matter of luck
+      witness = pair(t * (1.0 + 1e-3 * k));
+    }
     if (!witness) {
       return false;
     }
@@ -324,8 +328,19 @@ void along(const MultiHead& layer, const Mask& mask, const CounterexampleOptions
 /// Why J is the same everywhere; empty when that is not seen at once.
 std::string affine(const MultiHead& layer, const Mask& mask, Index n) {
   const auto zero = [](const Matrix& w) { return w.isZero(0.0); };
-  if (!tokens_of(mask, n) && n == 1) {
+  if (n == 1 && layer.kind != AttentionKind::cosine && layer.kind != AttentionKind::sigmoid) {
     return "one token attends to itself alone";
+  }
+  bool mixes = false;
+  for (Index i = 0; i < n; ++i) {
+    Index seen = 0;
+    for (Index j = 0; j < n; ++j) {
+      seen += mask.visible(i, j) ? 1 : 0;
+    }
+    mixes = mixes || seen > 1;
+  }
+  if (!mixes && layer.kind != AttentionKind::cosine && layer.kind != AttentionKind::sigmoid) {
+    return "no token sees two";
   }
   if (zero(layer.W_V) || (layer.W_O.size() > 0 && zero(layer.W_O))) {
     return "W_V W_O = 0";
@@ -380,10 +395,12 @@ Counterexample find_counterexample(const MultiHead& layer, const Mask& mask, Ind
   if (layer.kind == AttentionKind::dot || layer.kind == AttentionKind::l2_untied) {
     grow(layer, mask, tokens, options, result);
     if (result.outcome != Counterexample::Outcome::found) {
-      result.reason = fmt::format(
-          "no double solves the equation of the family closely enough; the best pair has a ratio "
-          "of {}",
-          result.ratio_lower_bound);
+      result.reason = !tokens_of(mask, tokens) ? std::string("no token sees itself and another")
+                                               : fmt::format(
+                                                     "no double solves the equation of the family "
+                                                     "closely enough; the best pair has a ratio "
+                                                     "of {}",
+                                                     result.ratio_lower_bound);
     }
     return result;
   }

@@ -1,0 +1,55 @@
+#include "lipsa/search/measure.hpp"
+
+#include <Eigen/SVD>
+#include <catch2/catch.hpp>
+
+#include "lipsa/attention/jacobian.hpp"
+#include "random_problems.hpp"
+
+namespace lipsa {
+namespace {
+
+TEST_CASE("local_norm: the dense Jacobian's norms, with a proven lower bound just below",
+          "[search]") {
+  const auto kind = GENERATE(from_range(test::kinds));
+  const auto p = GENERATE(Norm::one, Norm::two, Norm::inf, Norm::max_token);
+  CAPTURE(to_string(kind), to_string(p));
+  Rng rng(6);
+  const MultiHead layer = test::random_layer(rng, kind, {5, 4, 2, 3, 1, 3});
+  const Matrix x = normal_matrix(rng, 5, 4);
+  const LocalNorm norm = local_norm(layer, x, Mask::causal(), p);
+  const Matrix j = Jacobian(layer, x, Mask::causal()).dense();
+  CHECK(norm.status == "converged");
+  CHECK(norm.lower_bound <= norm.estimate * (1.0 + 1e-12));
+  CHECK(norm.lower_bound >= norm.estimate * (1.0 - 1e-9));
+  switch (p) {
+    case Norm::one:
+      CHECK(norm.estimate == Approx(j.cwiseAbs().colwise().sum().maxCoeff()).epsilon(1e-12));
+      break;
+    case Norm::inf:
+      CHECK(norm.estimate == Approx(j.cwiseAbs().rowwise().sum().maxCoeff()).epsilon(1e-12));
+      break;
+    case Norm::two:
+      CHECK(norm.estimate ==
+            Approx(Eigen::JacobiSVD<Matrix>(j).singularValues()(0)).epsilon(1e-11));
+      break;
+    case Norm::max_token:
+      CHECK(norm.estimate <= upper_bound_mixed_operator_norm(j, 3, 4, Norm::inf));
+      break;
+  }
+}
+
+TEST_CASE("local_norm: an overflow is a status, a zero map has norm zero", "[search]") {
+  MultiHead layer = test::unit_layer(AttentionKind::dot);
+  const LocalNorm beyond =
+      local_norm(layer, Matrix::Constant(2, 1, 1e200), Mask::none(), Norm::inf);
+  CHECK(beyond.status == "non-finite");
+  CHECK(beyond.lower_bound == 0.0);
+  layer.W_V.setZero();
+  const LocalNorm zero = local_norm(layer, Matrix::Ones(2, 1), Mask::none(), Norm::two);
+  CHECK(zero.estimate == 0.0);
+  CHECK(zero.lower_bound == 0.0);
+}
+
+}  // namespace
+}  // namespace lipsa
