@@ -98,6 +98,17 @@ TEST_CASE("certify_spectral_norm: says yes above the norm and no below", "[searc
   CHECK(above <= upper_bound_spectral_norm(w) * (1.0 + 1e-12));
 }
 
+TEST_CASE("certified_upper_bound_spectral_norm: no step of the ladder is taken on trust",
+          "[search]") {
+  Rng rng(97);
+  for (int trial = 0; trial < 300; ++trial) {
+    const Matrix w = Matrix::Identity(9, 6) + 1e-3 * normal_matrix(rng, 9, 6);
+    const double above = certified_upper_bound_spectral_norm(w);
+    CHECK(certify_spectral_norm(w, std::nextafter(above, 10.0)));
+    CHECK_FALSE(certify_spectral_norm(w, above * (1.0 - 1e-11)));
+  }
+}
+
 TEST_CASE("certify_spectral_norm: norms that are known (case A7)", "[search]") {
   const auto [a, b, norm] =
       GENERATE(table<double, double, double>({{2, 2, 2}, {1, -1, 1}, {4, 1, 4}}));
@@ -147,28 +158,65 @@ TEST_CASE("enclose_lambert_w: holds the estimate and lies below the upper bound"
 
 TEST_CASE("certified_bound: lies at or below the value of the catalogue, and close to it",
           "[search]") {
-  const std::string name = GENERATE("kim2021_inf", "kim2021_2", "sharp_l2_inf");
+  const std::string name =
+      GENERATE("kim2021_inf", "kim2021_inf_printed", "kim2021_2", "kim2021_2_printed",
+               "sharp_l2_inf", "l2_2_sum", "castin2024_ball", "castin2024_mean_field",
+               "dot_ball_2_sum", "dot_ball_max_token_sum", "cosine_max_token");
   const auto which = GENERATE(Mask::Kind::none, Mask::Kind::causal, Mask::Kind::arbitrary);
   const bool plain = GENERATE(false, true);
   const double size = GENERATE(1.0, 1e-30, 1e30);
+  const CatalogEntry& entry = find_entry(name);
   for (const test::Shape& shape : test::shapes) {
     Rng rng(96, static_cast<std::uint64_t>(which));
-    MultiHead layer = test::random_layer(rng, AttentionKind::l2, shape, !plain);
+    MultiHead layer = test::random_layer(rng, entry.attention, shape, !plain);
     layer.W_Q *= size;
     if (plain) {
       layer.W_O = {};
+    }
+    if (plain && entry.kind != BoundKind::as_printed) {
       layer.scale = 0.37;
+    }
+    if (name.rfind("castin", 0) == 0) {
+      layer.b_Q = {};
     }
     const Mask mask = which == Mask::Kind::none     ? Mask::none()
                       : which == Mask::Kind::causal ? Mask::causal()
                                                     : test::random_mask(rng, shape.n);
     CAPTURE(shape, name, to_string(which), plain, size);
-    const BoundSetting setting{.layer = layer, .mask = mask, .tokens = shape.n};
+    BoundSetting setting{.layer = layer, .mask = mask, .tokens = shape.n};
+    if (entry.domain == Domain::token_ball) {
+      CHECK_FALSE(certified_bound(setting, name));
+      setting.radius = 0.8;
+    }
     const auto certified = certified_bound(setting, name);
-    const double value = find_entry(name).evaluate(setting).value;
+    const double value = entry.evaluate(setting).value;
+    if (std::isnan(value)) {  // the mean field has no masks
+      CHECK(name == "castin2024_mean_field");
+      CHECK(which != Mask::Kind::none);
+      CHECK_FALSE(certified);
+      continue;
+    }
     REQUIRE(certified);
     CHECK(*certified <= value);
     CHECK(*certified >= value * (1.0 - 1e-9));
+  }
+}
+
+TEST_CASE("certified_bound: numbers of tokens that random layers do not have", "[search]") {
+  const Index n = GENERATE(1, 2, 3, 7, 8, 9, 30, 100, 200, 300, 1000, 1000000, 100000000);
+  const Mask mask = GENERATE(Mask::none(), Mask::causal());
+  const MultiHead l2 = test::unit_layer(AttentionKind::l2);
+  const MultiHead dot = test::unit_layer(AttentionKind::dot);
+  for (const std::string name : {"l2_2_sum", "dot_ball_2_sum", "castin2024_ball"}) {
+    CAPTURE(n, to_string(mask.kind()), name);
+    const BoundSetting setting{
+        .layer = name[0] == 'l' ? l2 : dot, .mask = mask, .tokens = n, .radius = 0.5};
+    const double certified = certified_bound(setting, name).value();
+    const double value = find_entry(name).evaluate(setting).value;
+    CHECK(certified <= value * (1.0 + 1e-15));  // which may be exact here
+    // For causal masks the catalogue adds up a harmonic sum of a million terms at most.
+    const bool harmonic = name[0] == 'd' && mask.kind() == Mask::Kind::causal && n > 1000000;
+    CHECK(certified >= value * (1.0 - (harmonic ? 0.02 : 1e-9)));
   }
 }
 
@@ -183,12 +231,30 @@ TEST_CASE("certified_bound: golden values, and what it does not speak of", "[sea
   CHECK(at(100, "kim2021_inf") == Approx(11.515).margin(5e-4));
   CHECK(at(100, "kim2021_2") == Approx(115.146).margin(5e-4));
   CHECK(at(1, "kim2021_2") == 1.0);
+  CHECK(at(1000, "l2_2_sum") == Approx(58.410).margin(5e-4));
+  CHECK(at(16, "l2_2_sum") == Approx(9.575).margin(5e-4));
+  CHECK(at(2, "l2_2_sum") == Approx(2.303).margin(5e-4));
+
+  MultiHead dot = test::unit_layer(AttentionKind::dot);
+  dot.b_Q = Vector::Constant(1, 1.0);
+  const BoundSetting ball{.layer = dot, .mask = mask, .tokens = 100, .radius = 0.5};
+  // t = 1/4, r = 1/4 + 1/2, c = exp(3/2)
+  CHECK(certified_bound(ball, "dot_ball_2_sum").value() ==
+        Approx(0.25 + 1.25 * std::exp(0.75)).epsilon(1e-15));
+  CHECK(certified_bound(ball, "dot_ball_max_token_sum").value() == Approx(1.5).epsilon(1e-15));
+  CHECK_FALSE(certified_bound(ball, "castin2024_ball"));
+  dot.b_Q = {};
+  CHECK(certified_bound(ball, "castin2024_ball").value() ==
+        Approx(std::sqrt(3.0 * (401.0 / 16.0 + 100.0))).epsilon(1e-15));
+  CHECK(certified_bound(ball, "castin2024_mean_field").value() ==
+        Approx(1.75 * std::exp(0.5)).epsilon(1e-15));
 
   const BoundSetting setting{.layer = unit, .mask = mask, .tokens = 3};
-  CHECK_FALSE(certified_bound(setting, "kim2021_2_printed"));
+  CHECK(certified_bound(setting, "kim2021_2_printed").value() ==
+        Approx(std::sqrt(3.0) * (1.0 + 4.0 * lambert_w(3.0 / std::exp(1.0)))).epsilon(1e-14));
+  CHECK_FALSE(certified_bound(setting, "l2_2_concat"));
   CHECK_FALSE(certified_bound(setting, "dot_not_lipschitz_2"));
   CHECK_THROWS_AS(certified_bound(setting, "kim"), std::invalid_argument);
-  const MultiHead dot = test::unit_layer(AttentionKind::dot);
   CHECK_FALSE(certified_bound({.layer = dot, .mask = mask, .tokens = 3}, "sharp_l2_inf"));
   Mask::Visible others = Mask::Visible::Constant(3, 3, true);
   others(1, 1) = false;

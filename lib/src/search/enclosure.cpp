@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "bounds/entries.hpp"
@@ -52,6 +53,23 @@ Definite definite(const Reals& w, const Real& s, Index bits) {
     });
   }
   return Definite::yes;
+}
+
+/// Whether |W|_2 < s, proved.
+bool certify(const Reals& w, const Real& s) {
+  const std::optional<Reals> turned =
+      w.rows() <= w.cols() ? std::nullopt : std::optional(transposed(w));
+  for (Index bits = 64; bits <= most_cholesky_bits; bits *= 2) {
+    switch (definite(turned ? *turned : w, s, bits)) {
+      case Definite::yes:
+        return true;
+      case Definite::no:
+        return false;
+      case Definite::unknown:
+        break;
+    }
+  }
+  return false;
 }
 
 /// The larger of two sums that are known up to a ball: bounds of the largest.
@@ -105,6 +123,29 @@ double easy_bound(const Reals& w) {
   return std::min(square.upper(), product.upper());
 }
 
+/// certified_upper_bound_spectral_norm of a matrix that is not empty; `near` are doubles about it.
+double certified_norm(const Reals& w, const Matrix& near) {
+  const double easy = easy_bound(w);
+  if (std::min(w.rows(), w.cols()) == 1 || !near.allFinite() || near.isZero(0.0)) {
+    return easy;  // of one row or column |W|_F is the norm
+  }
+  const double estimate = spectral_norm(DenseOperator(near), {.relative_tolerance = 1e-13}).value;
+  std::vector<double> steps{upper_bound_spectral_norm(near)};
+  for (int k = 52; k >= 40; k -= 2) {
+    steps.push_back(next_up(estimate * (1.0 + std::ldexp(1.0, -k))));
+  }
+  std::sort(steps.begin(), steps.end());
+  for (const double s : steps) {
+    if (!(s < easy)) {
+      break;
+    }
+    if (certify(w, Real(s))) {
+      return s;
+    }
+  }
+  return easy;
+}
+
 Real lambert_w_of(const Real& y) {
   Real w;
   arb_lambertw(w, y, 0, formula_bits);
@@ -123,6 +164,33 @@ Real phi_inverse_of(const Real& y) {
   return lambert_w_of(argument);
 }
 
+// Formulas. Where a norm is one from above, so is what grows with it.
+
+Real operator+(Real a, const Real& b) {
+  arb_add(a, a, b, formula_bits);
+  return a;
+}
+
+Real operator*(Real a, const Real& b) {
+  arb_mul(a, a, b, formula_bits);
+  return a;
+}
+
+Real sqrt(Real a) {
+  arb_sqrt(a, a, formula_bits);
+  return a;
+}
+
+Real exp(Real a) {
+  arb_exp(a, a, formula_bits);
+  return a;
+}
+
+/// a or b: both are bounds, and this is the lesser, as far as doubles tell.
+Real lesser(const Real& a, const Real& b) {
+  return a.upper() < b.upper() ? a : b;
+}
+
 Real whole(Index count) {
   Real x;
   arb_set_si(x, count);
@@ -133,82 +201,225 @@ Reals head_of(const Matrix& w, Index h, Index width) {
   return Reals(w.middleCols(h * width, width));
 }
 
+/// |W|_2 from above.
+Real norm_of(const Reals& w) {
+  Matrix near(w.rows(), w.cols());
+  for (Index i = 0; i < w.rows(); ++i) {
+    for (Index j = 0; j < w.cols(); ++j) {
+      near(i, j) = arf_get_d(arb_midref(w(i, j)), ARF_RND_NEAR);
+    }
+  }
+  return Real(certified_norm(w, near));
+}
+
+/// The weights of one head.
+struct Head {
+  const MultiHead& layer;
+  Index h;
+
+  Reals q() const { return head_of(layer.W_Q, h, layer.head_width()); }
+  Reals k() const { return head_of(layer.W_K, h, layer.head_width()); }
+  Reals v() const { return head_of(layer.W_V, h, layer.value_width()); }
+  Reals o() const {
+    return Reals(layer.W_O.middleRows(h * layer.value_width(), layer.value_width()));
+  }
+
+  /// W W_O^h, or W where there is no W_O.
+  Reals out(Reals w) const {
+    return layer.W_O.size() == 0 ? std::move(w) : product(w, o(), formula_bits);
+  }
+
+  /// |W_O^h|_2
+  Real output() const { return layer.W_O.size() == 0 ? whole(1) : norm_of(o()); }
+
+  /// s |W_K b_Q|_2
+  Real bias() const {
+    if (layer.b_Q.size() == 0) {
+      return whole(0);
+    }
+    const Reals b_q(layer.b_Q.segment(h * layer.head_width(), layer.head_width()));
+    return ball_scale(layer, formula_bits) * norm_of(product(k(), b_q, formula_bits));
+  }
+};
+
+template <class F>
+Real sum_over_heads(const MultiHead& layer, const F& term) {
+  Real sum;
+  for (Index h = 0; h < layer.heads; ++h) {
+    sum = sum + term(Head{layer, h});
+  }
+  return sum;
+}
+
 /// s |W_Oᵀ|_inf max_h(|W_Qʰ|_inf |W_Qʰᵀ|_inf) max_h |W_Vʰᵀ|_inf
 Real weights_inf(const MultiHead& layer) {
   Real scores;
   Real values;
-  Real term;
   for (Index h = 0; h < layer.heads; ++h) {
-    const Reals w_q = head_of(layer.W_Q, h, layer.head_width());
-    const Reals w_v = head_of(layer.W_V, h, layer.value_width());
-    arb_mul(term, largest_row_sum(w_q), largest_row_sum(transposed(w_q)), formula_bits);
+    const Head head{layer, h};
+    const Real term = largest_row_sum(head.q()) * largest_row_sum(transposed(head.q()));
     arb_max(scores, scores, term, formula_bits);
-    arb_max(values, values, largest_row_sum(transposed(w_v)), formula_bits);
+    arb_max(values, values, largest_row_sum(transposed(head.v())), formula_bits);
   }
-  Real product = ball_scale(layer, formula_bits);
-  arb_mul(product, product, scores, formula_bits);
-  arb_mul(product, product, values, formula_bits);
-  if (layer.W_O.size() > 0) {
-    arb_mul(product, product, largest_row_sum(transposed(Reals(layer.W_O))), formula_bits);
-  }
-  return product;
+  const Real product = ball_scale(layer, formula_bits) * scores * values;
+  return layer.W_O.size() == 0 ? product : product * largest_row_sum(transposed(Reals(layer.W_O)));
 }
 
-/// (4 √d W((n−1)/e) + 1) times the weights
-Real kim_inf(const MultiHead& layer, Index tokens) {
-  Real core;
-  arb_sqrt_ui(core, static_cast<ulong>(layer.head_width()), formula_bits);
-  arb_mul(core, core, phi_inverse_of(whole(tokens - 1)), formula_bits);
-  arb_mul_2exp_si(core, core, 2);
-  arb_add_ui(core, core, 1, formula_bits);
-  arb_mul(core, core, weights_inf(layer), formula_bits);
-  return core;
+/// (4 √d W(m/e) + 1) times the weights, m = n − 1, or n as it is printed
+Real kim_inf(const MultiHead& layer, Index m) {
+  const Real d = whole(layer.head_width());
+  return (whole(4) * sqrt(d) * phi_inverse_of(whole(m)) + whole(1)) * weights_inf(layer);
 }
 
 /// (1 + κ W((n−1) e^(−1−2/κ))) times the weights, κ = 2 (1 + √d)
 Real sharp_inf(const MultiHead& layer, Index tokens) {
-  Real half_kappa;
-  arb_sqrt_ui(half_kappa, static_cast<ulong>(layer.head_width()), formula_bits);
-  arb_add_ui(half_kappa, half_kappa, 1, formula_bits);
-  Real core;
-  arb_inv(core, half_kappa, formula_bits);
-  arb_add_ui(core, core, 1, formula_bits);
-  arb_neg(core, core);
-  arb_exp(core, core, formula_bits);
-  arb_mul_si(core, core, tokens - 1, formula_bits);
-  core = lambert_w_of(core);
-  arb_mul(core, core, half_kappa, formula_bits);
-  arb_mul_2exp_si(core, core, 1);
-  arb_add_ui(core, core, 1, formula_bits);
-  arb_mul(core, core, weights_inf(layer), formula_bits);
-  return core;
+  const Real half_kappa = sqrt(whole(layer.head_width())) + whole(1);
+  Real exponent;
+  arb_inv(exponent, half_kappa, formula_bits);
+  arb_add_ui(exponent, exponent, 1, formula_bits);
+  arb_neg(exponent, exponent);
+  const Real w = lambert_w_of(exp(exponent) * whole(tokens - 1));
+  return (whole(1) + whole(2) * half_kappa * w) * weights_inf(layer);
 }
 
-/// √n s (4 W((n−1)/e) + 1) (Σ_h |W_Qʰ|₂⁴ |W_Vʰ|₂²)^½ |W_O|₂, which grows with each of the norms
-Real kim_two(const MultiHead& layer, Index tokens) {
-  Real sum;
-  for (Index h = 0; h < layer.heads; ++h) {
-    const Index d = layer.head_width();
-    const Index d_v = layer.value_width();
-    Real term(certified_upper_bound_spectral_norm(layer.W_Q.middleCols(h * d, d)));
-    arb_sqr(term, term, formula_bits);
-    const Real values(certified_upper_bound_spectral_norm(layer.W_V.middleCols(h * d_v, d_v)));
-    arb_mul(term, term, values, formula_bits);
-    arb_addmul(sum, term, term, formula_bits);
+/// √n s (4 W(m/e) + 1) (Σ_h |W_Qʰ|₂⁴ |W_Vʰ|₂²)^½ |W_O|₂, which grows with each of the norms; as it
+/// is printed, |W_Qʰ|₂² and m = n
+Real kim_two(const MultiHead& layer, Index tokens, bool printed) {
+  const Real squares = sum_over_heads(layer, [&](const Head& head) {
+    const Real q = norm_of(head.q());
+    const Real term = (printed ? q : q * q) * norm_of(head.v());
+    return term * term;
+  });
+  const Real c = phi_inverse_of(whole(printed ? tokens : tokens - 1));
+  const Real core = sqrt(whole(tokens)) * (whole(4) * c + whole(1));
+  const Real output = layer.W_O.size() == 0 ? whole(1) : norm_of(Reals(layer.W_O));
+  return core * ball_scale(layer, formula_bits) * sqrt(squares) * output;
+}
+
+/// L_2(n) s Σ_h |W_Qʰ|₂ |W_Qʰᵀ W_Vʰ W_Oʰ|₂ with L_2(n) = min(√σ + 2c + 2 √(c M), √n (4c + 1)); see
+/// bounds/l2_two_norm.hpp for σ and M, of whose bounds c (σ + 1) is never the least
+Real l2_two(const BoundSetting& setting) {
+  const MaskFacts facts = mask_facts(setting.mask, setting.tokens);
+  const Index others = std::max<Index>(facts.most_seeing, 1) - 1;
+  const Real n = whole(setting.tokens);
+  const Real c = phi_inverse_of(whole(std::max<Index>(facts.most_seen, 1) - 1));
+  Real columns = whole(others + 1);
+  Real moment = whole(others) * phi_inverse_of(whole(1));
+  if (setting.mask.kind() != Mask::Kind::arbitrary) {
+    const Real factor = whole(setting.mask.kind() == Mask::Kind::causal ? 2 : 1);
+    columns = lesser(columns, sqrt(factor * n));
+    if (setting.tokens >= 8) {  // then 2/ln n < 1, and n^((1+e)/2)/(e exp 1) is least there
+      Real log_n;
+      arb_log(log_n, n, formula_bits);
+      moment = lesser(moment, sqrt(factor * n) * log_n * Real(0.5));
+    }
   }
-  arb_sqrt(sum, sum, formula_bits);
-  Real core = phi_inverse_of(whole(tokens - 1));
-  arb_mul_2exp_si(core, core, 2);
-  arb_add_ui(core, core, 1, formula_bits);
-  arb_mul(core, core, sum, formula_bits);
-  arb_mul(core, core, ball_scale(layer, formula_bits), formula_bits);
-  arb_sqrt_ui(sum, static_cast<ulong>(tokens), formula_bits);
-  arb_mul(core, core, sum, formula_bits);
-  if (layer.W_O.size() > 0) {
-    const Real output(certified_upper_bound_spectral_norm(layer.W_O));
-    arb_mul(core, core, output, formula_bits);
+  const Real core = lesser(sqrt(columns) + whole(2) * c + whole(2) * sqrt(c * moment),
+                           sqrt(n) * (whole(4) * c + whole(1)));
+  return core * ball_scale(setting.layer, formula_bits) *
+         sum_over_heads(setting.layer, [&](const Head& head) {
+           const Reals w_q = head.q();
+           Reals q_v = product(transposed(w_q), head.v(), formula_bits);
+           return norm_of(w_q) * norm_of(head.out(std::move(q_v)));
+         });
+}
+
+/// s |W_Q W_Kᵀ|₂ R²
+Real score_curvature(const BoundSetting& setting, const Head& head) {
+  const Real r(setting.radius);
+  return ball_scale(setting.layer, formula_bits) *
+         norm_of(product_transposed(head.q(), head.k(), formula_bits)) * r * r;
+}
+
+/// Σ_h √3 |W_V W_O|₂ (t² (4n + 1) + n)^½ with t = a R²
+Real castin_ball(const BoundSetting& setting) {
+  const Real n = whole(setting.tokens);
+  return sum_over_heads(setting.layer, [&](const Head& head) {
+    const Real t = score_curvature(setting, head);
+    return sqrt(whole(3)) * norm_of(head.out(head.v())) *
+           sqrt(t * t * (whole(4) * n + whole(1)) + n);
+  });
+}
+
+/// Σ_h |W_V W_O|₂ (1 + 3t) exp(2t)
+Real castin_mean_field(const BoundSetting& setting) {
+  return sum_over_heads(setting.layer, [&](const Head& head) {
+    const Real t = score_curvature(setting, head);
+    return norm_of(head.out(head.v())) * (whole(1) + whole(3) * t) * exp(whole(2) * t);
+  });
+}
+
+/// At or above the column sums of P where no gradient of a score is longer than r/R: the count of
+/// tokens that see one, exp(2r) without a mask, (1 + 1/2 + … + 1/n) exp(2r) with a causal one.
+Real column_sum(const BoundSetting& setting, const Real& r) {
+  const Real count = whole(mask_facts(setting.mask, setting.tokens).most_seeing);
+  if (setting.mask.kind() == Mask::Kind::arbitrary) {
+    return count;
   }
-  return core;
+  const Real most = exp(whole(2) * r);
+  if (setting.mask.kind() == Mask::Kind::none) {
+    return lesser(most, count);
+  }
+  Real harmonic;  // ψ(n + 1) + γ
+  Real euler;
+  arb_digamma(harmonic, whole(setting.tokens + 1), formula_bits);
+  arb_const_euler(euler, formula_bits);
+  return lesser((harmonic + euler) * most, count);
+}
+
+/// Σ_h |W_V W_O|₂ ((c (1 + r²))^½ + t) with r = t + R s |W_K b_Q|₂ and c the column sums, or 1 in
+/// the max-token norm
+Real dot_ball(const BoundSetting& setting, Norm norm) {
+  return sum_over_heads(setting.layer, [&](const Head& head) {
+    const Real t = score_curvature(setting, head);
+    const Real r = t + Real(setting.radius) * head.bias();
+    const Real c = norm == Norm::two ? column_sum(setting, r) : whole(1);
+    return norm_of(head.out(head.v())) * (sqrt(c * (whole(1) + r * r)) + t);
+  });
+}
+
+/// Σ_h |W_O|₂ (|W_V|₂ + s (|W_Q|₂ + |W_K|₂))/√ε
+Real cosine_max_tokens(const MultiHead& layer) {
+  Real root_inverse(layer.epsilon);
+  arb_rsqrt(root_inverse, root_inverse, formula_bits);
+  const Real s = ball_scale(layer, formula_bits);
+  return root_inverse * sum_over_heads(layer, [&](const Head& head) {
+           return head.output() * (norm_of(head.v()) + s * (norm_of(head.q()) + norm_of(head.k())));
+         });
+}
+
+/// The formula of an entry; none where it is not written down here.
+std::optional<Real> formula(const BoundSetting& setting, std::string_view name) {
+  const MultiHead& layer = setting.layer;
+  const Index n = setting.tokens;
+  if (name == "kim2021_inf" || name == "kim2021_inf_printed") {
+    return kim_inf(layer, name == "kim2021_inf" ? n - 1 : n);
+  }
+  if (name == "kim2021_2" || name == "kim2021_2_printed") {
+    return kim_two(layer, n, name == "kim2021_2_printed");
+  }
+  if (name == "sharp_l2_inf") {
+    return sharp_inf(layer, std::max<Index>(mask_facts(setting.mask, n).most_seen, 1));
+  }
+  if (name == "l2_2_sum") {
+    return l2_two(setting);
+  }
+  if (name == "castin2024_ball") {
+    return castin_ball(setting);
+  }
+  if (name == "castin2024_mean_field") {
+    return castin_mean_field(setting);
+  }
+  if (name == "dot_ball_2_sum") {
+    return dot_ball(setting, Norm::two);
+  }
+  if (name == "dot_ball_max_token_sum") {
+    return dot_ball(setting, Norm::max_token);
+  }
+  if (name == "cosine_max_token") {
+    return cosine_max_tokens(layer);
+  }
+  return std::nullopt;
 }
 
 void require_argument(std::string_view function, double y) {
@@ -267,19 +478,7 @@ bool certify_spectral_norm(const ConstMatrixRef& w, double s) {
     return false;
   }
   use_flint_on_this_thread();
-  const Reals rows = w.rows() <= w.cols() ? Reals(w) : transposed(Reals(w));
-  const Real limit(s);
-  for (Index bits = 64; bits <= most_cholesky_bits; bits *= 2) {
-    switch (definite(rows, limit, bits)) {
-      case Definite::yes:
-        return true;
-      case Definite::no:
-        return false;
-      case Definite::unknown:
-        break;
-    }
-  }
-  return false;
+  return certify(Reals(w), Real(s));
 }
 
 double certified_upper_bound_spectral_norm(const ConstMatrixRef& w) {
@@ -289,26 +488,7 @@ double certified_upper_bound_spectral_norm(const ConstMatrixRef& w) {
     return 0.0;
   }
   use_flint_on_this_thread();
-  const double easy = easy_bound(Reals(w));
-  if (std::min(w.rows(), w.cols()) == 1) {
-    return easy;  // |W|_F is the norm
-  }
-  const Matrix matrix = w;
-  const double estimate = spectral_norm(DenseOperator(matrix), {.relative_tolerance = 1e-13}).value;
-  std::vector<double> steps{upper_bound_spectral_norm(matrix)};
-  for (int k = 52; k >= 40; k -= 2) {
-    steps.push_back(next_up(estimate * (1.0 + std::ldexp(1.0, -k))));
-  }
-  std::sort(steps.begin(), steps.end());
-  for (const double s : steps) {
-    if (!(s < easy)) {
-      break;
-    }
-    if (certify_spectral_norm(matrix, s)) {
-      return s;
-    }
-  }
-  return easy;
+  return certified_norm(Reals(w), w);
 }
 
 Enclosure enclose_lambert_w(double y) {
@@ -324,21 +504,12 @@ Enclosure enclose_phi_inverse(double y) {
 }
 
 std::optional<double> certified_bound(const BoundSetting& setting, std::string_view name) {
-  if (!find_entry(name).evaluate(setting).holds) {
+  if (std::isnan(find_entry(name).evaluate(setting).value)) {
     return std::nullopt;
   }
   use_flint_on_this_thread();
-  if (name == "kim2021_inf") {
-    return kim_inf(setting.layer, setting.tokens).upper();
-  }
-  if (name == "kim2021_2") {
-    return kim_two(setting.layer, setting.tokens).upper();
-  }
-  if (name == "sharp_l2_inf") {
-    const Index seen = mask_facts(setting.mask, setting.tokens).most_seen;
-    return sharp_inf(setting.layer, std::max<Index>(seen, 1)).upper();
-  }
-  return std::nullopt;
+  const std::optional<Real> value = formula(setting, name);
+  return value ? std::optional(value->upper()) : std::nullopt;
 }
 
 }  // namespace lipsa

@@ -66,8 +66,14 @@ Enclosure enclose_phi_inverse(double y);
 
 /// The value of a theorem at a layer with everything in balls: norms of the weights, 1/√d, the
 /// Lambert function and the formula. A double at or above it; an infinity when it is beyond double.
+/// Of an entry that is refuted it is the value of the formula.
 ///
-/// \param name  kim2021_inf, kim2021_2 or sharp_l2_inf
+/// Norms of products of weights are those of D × D or D × D_out matrices, proved at some D³
+/// products of balls for each attempt of certified_upper_bound_spectral_norm.
+///
+/// \param name  kim2021_inf, kim2021_inf_printed, kim2021_2, kim2021_2_printed, sharp_l2_inf,
+///              l2_2_sum, castin2024_ball, castin2024_mean_field, dot_ball_2_sum,
+///              dot_ball_max_token_sum or cosine_max_token
 /// \return      none for every other entry of the catalogue, and when a hypothesis fails
 /// \throws std::invalid_argument  as CatalogEntry::evaluate; no entry has that name
 /// \test   tests/search/enclosure_test.cpp
