@@ -113,7 +113,9 @@ class Indifference {
       arb_zero(square_);
     }
     for (Index c = 0; c < layer.width(); ++c) {
-      slopes_.push_back(middle(a_(0, c)));
+      // x_j = x_i + t e_b is exact when x_i has nothing of feature b.
+      const bool taken = c == growth.feature && layer.width() > 1;
+      slopes_.push_back(taken ? 0.0 : middle(a_(0, c)));
     }
   }
 
@@ -131,36 +133,38 @@ class Indifference {
     return middle(sum);
   }
 
-  /// x with the residual at most `tolerance`, and the coordinate that was set last: the finest.
-  /// None when the coordinates do not suffice.
-  std::optional<std::pair<Vector, Index>> solve(double t, double tolerance) const {
-    Vector x = Vector::Zero(layer_.width());
+  /// The coordinate along which the score moves most: the one to be moved.
+  Index steepest() const {
+    const auto larger = [](double p, double q) { return std::abs(p) < std::abs(q); };
+    return std::max_element(slopes_.begin(), slopes_.end(), larger) - slopes_.begin();
+  }
+
+  /// x with the residual at most `tolerance`, or none when the coordinates do not suffice. The
+  /// steepest comes last, so that it is as small as can be and moves in steps as small.
+  std::optional<Vector> solve(double t, double tolerance) const {
+    const Index best = steepest();
     std::vector<Index> order;
-    for (Index c = 0; c < x.size(); ++c) {
-      if (slope(c) != 0.0) {
+    for (Index c = 0; c < layer_.width(); ++c) {
+      if (c != best && slope(c) != 0.0) {
         order.push_back(c);
       }
     }
     std::stable_sort(order.begin(), order.end(),
                      [&](Index p, Index q) { return std::abs(slope(p)) > std::abs(slope(q)); });
-    if (order.empty()) {
-      return std::nullopt;
-    }
+    Vector x = Vector::Zero(layer_.width());
     double r = residual(x, t);
-    Index last = order.front();
     for (const Index c : order) {
-      if (std::abs(r) <= tolerance) {
-        // A coordinate that is still zero moves in the smallest steps.
-        return std::pair{x, x(last) == 0.0 ? last : c};
+      if (std::abs(r) <= 0x1p50 * tolerance) {
+        break;
       }
-      last = c;
       x(c) = -r / slope(c);
       r = residual(x, t);
     }
-    if (std::abs(r) <= tolerance) {
-      return std::pair{x, last};
+    if (std::abs(r) > tolerance) {
+      x(best) = -r / slope(best);
+      r = residual(x, t);
     }
-    return std::nullopt;
+    return std::abs(r) <= tolerance ? std::optional(x) : std::nullopt;
   }
 
  private:
@@ -187,12 +191,12 @@ std::optional<Witness> pair_at(const MultiHead& layer, const Mask& mask, Index n
                                const CounterexampleOptions& options, const Growth& growth,
                                const Indifference& indifference, const Tokens& tokens, double t) {
   const double s = layer.score_scale() * (layer.kind == AttentionKind::dot ? 1.0 : 2.0);
-  const auto solved = indifference.solve(t, 0.25 / (s * t));
-  if (!solved) {
+  const std::optional<Vector> own = indifference.solve(t, 0.25 / (s * t));
+  const Index finest = indifference.steepest();
+  if (!own || indifference.slope(finest) == 0.0) {
     return std::nullopt;
   }
-  const auto& [own, finest] = *solved;
-  Matrix x = own.transpose().replicate(n, 1);
+  Matrix x = own->transpose().replicate(n, 1);
   x(tokens.other, growth.feature) += t;
   Matrix y = x;
   const double step = 1.0 / (s * t * std::abs(indifference.slope(finest)));
