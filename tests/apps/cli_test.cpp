@@ -12,6 +12,7 @@
 #include "files.hpp"
 #include "lipsa/core/npy.hpp"
 #include "lipsa/core/npz.hpp"
+#include "lipsa/core/rng.hpp"
 #include "lipsa/model/witness.hpp"
 
 namespace lipsa {
@@ -57,7 +58,9 @@ const std::string quick = "bound-sweep --tokens 3,5 --restarts 2 ";
 TEST_CASE_METHOD(CliTest, "lipsa: help and version", "[cli]") {
   const Outcome help = lipsa("--help");
   CHECK(help.code == 0);
-  CHECK_THAT(help.out, Contains("bound-sweep") && Contains("verify") && Contains("Exit codes"));
+  CHECK_THAT(help.out, Contains("bound-sweep") && Contains("bounds ") &&
+                           Contains("counterexample") && Contains("falsify") &&
+                           Contains("verify") && Contains("Exit codes"));
   CHECK(help.err.empty());
   CHECK_THAT(lipsa("--version").out, Catch::StartsWith("lipsa 0."));
   const Outcome sweep = lipsa("bound-sweep --help");
@@ -318,6 +321,142 @@ TEST_CASE_METHOD(CliTest,
   CHECK_THAT(undecided.out,
              Catch::StartsWith("UNDECIDED: |F(X) - F(Y)|_2 > 1 |X - Y|_2") && Contains("64 bits"));
   CHECK(lipsa("verify w.npz").code == 0);
+}
+
+/// A layer file with tokens in it.
+void put_layer(const std::filesystem::path& path) {
+  Rng rng(31);
+  write_npz(path, {{"W_Q", to_array(normal_matrix(rng, 4, 4))},
+                   {"W_K", to_array(normal_matrix(rng, 4, 4))},
+                   {"W_V", to_array(normal_matrix(rng, 4, 4))},
+                   {"W_O", to_array(normal_matrix(rng, 4, 4))},
+                   {"heads", to_array(2.0)},
+                   {"X", to_array(normal_matrix(rng, 5, 4))}});
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa bounds: at tokens, no bound that holds is below the norm",
+                 "[cli]") {
+  put_layer(folder / "layer.npz");
+  const std::string attention = GENERATE("dot", "l2", "l2-untied", "cosine", "sigmoid");
+  const std::string p = GENERATE("2", "inf", "1", "max-token");
+  CAPTURE(attention, p);
+  const std::string question =
+      "bounds --weights layer.npz --at layer.npz --format csv --attention " + attention +
+      " --norm " + p;
+  const Outcome outcome = lipsa(question + " --threads 1");
+  CHECK(outcome.code == 0);
+  CHECK(lipsa(question + " --threads 2").out == outcome.out);
+  std::istringstream lines(outcome.out);
+  std::string line;
+  std::getline(lines, line);
+  CHECK_THAT(line,
+             Catch::StartsWith("attention,mask,norm,n,radius,around,local_norm,residual,"
+                               "lower_bound,lower_bound_source,measurement,bound,upper_bound"));
+  const std::regex numbers(
+      "^[^,]*,[^,]*,[^,]*,5,[^,]*,0,[^,]*,[^,]*,([^,]*),x,converged,[^,]*,([^,]+),");
+  while (std::getline(lines, line)) {
+    std::smatch match;
+    if (std::regex_search(line, match, numbers)) {
+      CHECK(std::stod(match[1]) <= std::stod(match[2]));
+    }
+  }
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa bounds: explains every bound, and shows a block by component",
+                 "[cli]") {
+  const Outcome all = lipsa("bounds --explain all");
+  CHECK(all.code == 0);
+  CHECK_THAT(all.out, Contains("sharp_l2_inf\n") && Contains("L = ") && Contains("refuted: "));
+  CHECK_THAT(lipsa("bounds --explain castin2024_ball").out,
+             Contains("Theorem 3.3") && Contains("domain: |x_i|_2 <= R"));
+  const Outcome block =
+      lipsa("bounds --attention dot --dim 4 --weights glorot --tokens 6 --block pre-norm");
+  CHECK(block.code == 0);
+  CHECK_THAT(block.out, Contains("LayerNorm") && Contains("attention, |x_i|_2 <= ") &&
+                            Contains("residual") && Contains("block"));
+}
+
+TEST_CASE_METHOD(CliTest,
+                 "lipsa bounds, counterexample, falsify: a wrong command line exits with 2",
+                 "[cli]") {
+  put_layer(folder / "layer.npz");
+  const auto [arguments, message] = GENERATE(table<std::string, std::string>(
+      {{"bounds", "give --tokens, at least 1"},
+       {"bounds --tokens 3 --around 1", "--around must be given with --at"},
+       {"bounds --tokens 3 --at layer.npz", "--tokens must not be given with --at"},
+       {"bounds --tokens 3 --radius 0", "radius must be positive, got 0"},
+       {"bounds --at layer.npz --weights layer.npz --radius 0.1",
+        "radius must hold for the tokens"},
+       {"bounds --explain kim", "got 'kim'"},
+       {"bounds --tokens 3 --block post", "--block must be residual, pre-norm or post-norm"},
+       {"bounds --tokens 3 --attention l3", "got 'l3'"},
+       {"bounds --tokens 3 --weights layer.npz --dim 4", "--dim must not be given with --weights"},
+       {"counterexample", "give --exceed or --refute"},
+       {"counterexample --exceed 5 --refute kim2021_2", "one of them"},
+       {"counterexample --exceed -5", "exceed must be above 0"},
+       {"counterexample --exceed nan", "exceed must be above 0"},
+       {"counterexample --refute kim", "got 'kim'"},
+       {"counterexample --refute kim2021_2 --tokens 3", "--tokens must not be given with --refute"},
+       {"counterexample --exceed 5 --out w.txt", "--out must end in .npz"},
+       {"falsify --bounds kim", "got 'kim'"},
+       {"falsify --trials -1", "--trials must not be negative"},
+       {"falsify --threads -1", "--threads must be from 0"}}));
+  CAPTURE(arguments);
+  const Outcome outcome = lipsa(arguments);
+  CHECK(outcome.code == 2);
+  CHECK_THAT(outcome.err, Contains(message));
+  CHECK(outcome.out.empty());
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa counterexample: refutes with 1, and verify proves the file",
+                 "[cli]") {
+  put_layer(folder / "layer.npz");
+  const std::string command = GENERATE(
+      "--attention dot --weights layer.npz --tokens 4 --norm inf --mask causal --exceed 1e60",
+      "--attention l2-untied --weights layer.npz --tokens 4 --exceed 1e9",
+      "--attention l2 --tokens 5 --exceed 1", "--refute kim2021_2_printed --trials 2000",
+      "--refute newhouse2025_eq23 --trials 2000", "--refute softmax_quarter");
+  CAPTURE(command);
+  const Outcome outcome = lipsa("counterexample " + command + " --out found.npz");
+  CHECK(outcome.code == 1);
+  CHECK_THAT(outcome.out, Catch::StartsWith("refuted: |") && Contains("certified lower bound"));
+  CHECK(std::filesystem::exists(folder / "found.json"));
+  const Outcome verdict = lipsa("verify found.npz");
+  CHECK(verdict.code == 0);
+  CHECK_THAT(verdict.out, Catch::StartsWith("PROVED: "));
+}
+
+TEST_CASE_METHOD(CliTest,
+                 "lipsa counterexample: 0 for what is true, 4 for what is open, 5 unwritten",
+                 "[cli]") {
+  CHECK_THAT(lipsa("counterexample --attention l2 --tokens 5 --exceed 20").out,
+             Catch::StartsWith("no such pair exists: the map is Lipschitz: l2_2_sum gives 4.7"));
+  CHECK(lipsa("counterexample --attention dot --tokens 1 --exceed 5").code == 0);
+  CHECK(lipsa("counterexample --attention l2 --tokens 5 --exceed 4.6").code == 4);
+  CHECK(lipsa("counterexample --refute kim2021_2 --trials 50").code == 0);
+  CHECK(lipsa("counterexample --refute dot_not_lipschitz_2 --trials 50").code == 4);
+  CHECK(lipsa("counterexample --refute softmax_quarter --out none/w.npz").code == 5);
+  CHECK_FALSE(std::filesystem::exists(folder / "witness.npz"));
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa falsify: the same bytes for 1 and 2 threads, and when resumed",
+                 "[cli]") {
+  const Outcome one = lipsa("falsify --trials 5000 --threads 1 --out one");
+  CHECK(one.code == 0);
+  CHECK(lipsa("falsify --trials 4500 --threads 2 --out two").code == 0);
+  const Outcome two = lipsa("falsify --trials 5000 --threads 2 --out two --resume");
+  CHECK(two.out == one.out);
+  CHECK(get_bytes(folder / "two" / "falsify.csv") == get_bytes(folder / "one" / "falsify.csv"));
+  CHECK(lipsa("falsify --trials 9000 --seed 1 --out two --resume").code == 3);
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa falsify: stops at a violation with a witness that is proved",
+                 "[cli]") {
+  const Outcome outcome = lipsa("falsify --bounds castin2024_code,kim2021_2 --trials 100000");
+  CHECK(outcome.code == 1);
+  CHECK_THAT(outcome.out, Contains("violated: castin2024_code"));
+  CHECK_THAT(outcome.err, Contains("4096 trials"));
+  CHECK(lipsa("verify falsify/castin2024_code.npz").code == 0);
 }
 
 }  // namespace
