@@ -362,6 +362,42 @@ TEST_CASE_METHOD(CliTest, "lipsa bounds: at tokens, no bound that holds is below
   }
 }
 
+TEST_CASE_METHOD(CliTest,
+                 "proofs/README.md: has a row for every bound with its statement and source, and "
+                 "no other",
+                 "[cli]") {
+  const std::string page = get_bytes(LIPSA_PROOFS);
+  std::istringstream blocks(lipsa("bounds --explain all").out);
+  const auto escaped = [](const std::string& text) {
+    return std::regex_replace(text, std::regex("\\|"), "\\|");
+  };
+  std::string name;
+  std::string statement;
+  int entries = 0;
+  for (std::string line; std::getline(blocks, line);) {
+    if (line.empty()) {
+      continue;
+    }
+    if (line.front() != ' ') {
+      name = line;
+      ++entries;
+    } else if (line.starts_with("  L = ")) {
+      statement = line.substr(6);
+    } else if (line.starts_with("  source: ")) {
+      CAPTURE(name);
+      CHECK(page.find("| `" + name + "` | " + escaped(statement) + " | " +
+                      escaped(line.substr(10)) + " | ") != std::string::npos);
+    }
+  }
+  CHECK(entries > 40);
+  std::size_t rows = 0;
+  for (std::size_t at = page.find("\n| `"); page.find("## Other claims") > at;
+       at = page.find("\n| `", at + 1)) {
+    ++rows;
+  }
+  CHECK(rows == static_cast<std::size_t>(entries));
+}
+
 TEST_CASE_METHOD(CliTest, "lipsa bounds: explains every bound, and shows a block by component",
                  "[cli]") {
   const Outcome all = lipsa("bounds --explain all");
