@@ -22,6 +22,8 @@ constexpr std::string_view examples =
     "      bounds on all X, beside the best lower bound found\n"
     "  lipsa bounds --weights layer.npz --attention dot --tokens 128 --radius 3 --block pre-norm\n"
     "      a block of LayerNorm, attention and residual, component by component\n"
+    "  lipsa bounds --weights layer.npz --attention dot --at layer.npz --subject softmax\n"
+    "      what is known of the softmax of its rows\n"
     "  lipsa bounds --explain sharp_l2_inf\n"
     "      a bound's formula, source and hypotheses\n";
 
@@ -35,6 +37,7 @@ struct Options {
   Index restarts = BoundQuestion{}.restarts;
   bool certify = false;
   std::string explain{};
+  std::string subject = "attention";
   std::string block{};
   std::string normalisation = "layer-norm";
   double epsilon = Normalisation{}.epsilon;
@@ -58,8 +61,9 @@ po::options_description describe(Options& o) {
       ("around", real(o.around), "with --at: on |X' - X|_F <= EPS")
       ("restarts", po::value(&o.restarts)->default_value(o.restarts), "random starts of the search for a lower bound, without --at; 0 for none")
       ("certify", po::bool_switch(&o.certify), "also evaluate in ball arithmetic, for the bounds that have it")
+      ("subject", po::value(&o.subject)->default_value(o.subject), "whose bounds: attention, its softmax, or a normalisation beside it")
       ("block", po::value(&o.block), "the block around the layer: residual, pre-norm, post-norm")
-      ("normalisation", po::value(&o.normalisation)->default_value(o.normalisation), "of the block: layer-norm, rms-norm")
+      ("normalisation", po::value(&o.normalisation)->default_value(o.normalisation), "of the block or the subject: layer-norm, rms-norm")
       ("epsilon", real(o.epsilon), "of the normalisation")
       ("gamma", real(o.gamma), "largest gain of the normalisation")
       ("beta", real(o.beta), "2-norm of the shift of the normalisation")
@@ -72,9 +76,12 @@ po::options_description describe(Options& o) {
 }
 
 void print_explanation(const CatalogEntry& entry) {
-  fmt::print("{}\n  {} attention, norm {}, domain: {}\n  L = {}\n  source: {}\n  kind: {}\n",
-             entry.name, to_string(entry.attention), to_string(entry.norm), to_string(entry.domain),
-             entry.statement, entry.source, to_string(entry.kind));
+  const std::string of = entry.subject == Subject::attention
+                             ? fmt::format("{} attention", to_string(entry.attention))
+                             : std::string(to_string(entry.subject));
+  fmt::print("{}\n  {}, norm {}, domain: {}\n  L = {}\n  source: {}\n  kind: {}\n", entry.name, of,
+             to_string(entry.norm), to_string(entry.domain), entry.statement, entry.source,
+             to_string(entry.kind));
   if (!entry.refutation.empty()) {
     fmt::print("  refuted: {}\n", entry.refutation);
   }
@@ -91,6 +98,16 @@ int explain(const std::string& name) {
     print_explanation(entry);
   }
   return success;
+}
+
+Subject parse_subject(const std::string& text) {
+  for (const auto subject : {Subject::attention, Subject::softmax, Subject::normalisation}) {
+    if (text == to_string(subject)) {
+      return subject;
+    }
+  }
+  throw std::invalid_argument(
+      fmt::format("--subject must be attention, softmax or normalisation, got '{}'", text));
 }
 
 BlockKind parse_block(const std::string& text) {
@@ -125,7 +142,7 @@ std::string caption(const BoundQuestion& question, const BoundAnswer& answer) {
       fmt::format("attention={} mask={} norm={} n={} D={} H={} d={} radius={}",
                   to_string(layer.kind), to_string(question.mask.kind()), to_string(question.norm),
                   n, layer.width(), layer.heads, layer.head_width(), answer.radius);
-  if (question.x) {
+  if (!std::isnan(answer.local_norm)) {
     text += fmt::format(" around={} local_norm={} (estimate, residual {})", question.around,
                         answer.local_norm, answer.residual);
   }
@@ -210,12 +227,17 @@ int run(Arguments arguments) {
         fmt::format("{}: expected tokens of {} features as the layer has, found {}", o.at,
                     question.layer.width(), question.x->cols()));
   }
+  const Normalisation normalisation{.kind = parse_normalisation(o.normalisation),
+                                    .width = question.layer.width(),
+                                    .epsilon = o.epsilon,
+                                    .gamma_max = o.gamma,
+                                    .beta_norm = o.beta};
+  question.subject = parse_subject(o.subject);
+  question.normalisation = normalisation;
   if (!o.block.empty()) {
-    const Normalisation normalisation{.kind = parse_normalisation(o.normalisation),
-                                      .width = question.layer.width(),
-                                      .epsilon = o.epsilon,
-                                      .gamma_max = o.gamma,
-                                      .beta_norm = o.beta};
+    if (question.subject != Subject::attention) {
+      throw std::invalid_argument("--block must not be given with --subject");
+    }
     fmt::print("{}",
                format_table(block_table(question, parse_block(o.block), normalisation), format));
     return success;

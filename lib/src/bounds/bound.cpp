@@ -16,6 +16,18 @@ std::string_view to_string(BoundKind kind) {
   return "unknown";
 }
 
+std::string_view to_string(Subject subject) {
+  switch (subject) {
+    case Subject::attention:
+      return "attention";
+    case Subject::softmax:
+      return "softmax";
+    case Subject::normalisation:
+      return "normalisation";
+  }
+  return "unknown";
+}
+
 std::string_view to_string(Domain domain) {
   switch (domain) {
     case Domain::everywhere:

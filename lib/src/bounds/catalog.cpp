@@ -68,13 +68,18 @@ Bound evaluated(const CatalogEntry& entry, const BoundContext& context) {
   const BoundSetting& setting = context.setting();
   const AttentionKind kind = setting.layer.kind;
   std::string reason = outside(setting, entry.domain);
-  const Evaluation evaluation =
-      kind != entry.attention ? fails(fmt::format("it speaks of {} attention, the layer is {}",
-                                                  to_string(entry.attention), to_string(kind)))
-      : reason.empty()        ? entry.formula(context)
-                              : fails(std::move(reason));
+  if (entry.subject == Subject::attention && kind != entry.attention) {
+    reason = fmt::format("it speaks of {} attention, the layer is {}", to_string(entry.attention),
+                         to_string(kind));
+  } else if (entry.subject == Subject::softmax && kind == AttentionKind::sigmoid) {
+    reason = "sigmoid attention has no softmax";
+  } else if (entry.subject == Subject::normalisation && setting.normalisation == nullptr) {
+    reason = "it needs a normalisation";
+  }
+  const Evaluation evaluation = reason.empty() ? entry.formula(context) : fails(std::move(reason));
   const bool refuted = !entry.refutation.empty();
   Bound bound{.name = std::string(entry.name),
+              .subject = entry.subject,
               .norm = entry.norm,
               .domain = entry.domain,
               .holds = evaluation.holds && !refuted,
@@ -116,11 +121,12 @@ const CatalogEntry& find_entry(std::string_view name) {
       fmt::format("find_entry: name must be one of {}, got '{}'", known, name));
 }
 
-std::vector<Bound> bounds_for(const BoundSetting& setting, Norm norm) {
+std::vector<Bound> bounds_for(const BoundSetting& setting, Norm norm, Subject subject) {
   const BoundContext context(setting);
   std::vector<Bound> bounds;
   for (const CatalogEntry& entry : catalog()) {
-    if (entry.attention == setting.layer.kind && entry.norm == norm) {
+    const bool speaks = subject != Subject::attention || entry.attention == setting.layer.kind;
+    if (entry.subject == subject && speaks && entry.norm == norm) {
       bounds.push_back(evaluated(entry, context));
     }
   }

@@ -266,9 +266,13 @@ HeadAtPoint head_at_point(const BoundSetting& setting, Index h) {
   at.columns = seeing;
   at.g1 = softmax_lipschitz;
   at.softmax = softmax_lipschitz;
+  at.softmax_inf = softmax_lipschitz;
+  at.softmax_trace = 1.0;
   if (known) {
     UpRounded g1;
     UpRounded softmax;
+    UpRounded inf;
+    UpRounded trace;
     const Matrix half = 0.5 * (weights.upper + weights.lower);
     const Matrix radius = (weights.upper - weights.lower) * (0.5 + 1e-9);
     at.P = enclosed(half, add_up(upper_bound_norm_frobenius(radius), 4.0 * epsilon));
@@ -287,9 +291,13 @@ HeadAtPoint head_at_point(const BoundSetting& setting, Index h) {
       const Vector upper = weights.upper.row(i).transpose();
       g1 = std::max(g1, UpRounded(upper_bound_softmax_g1(lower, upper)));
       softmax = std::max(softmax, UpRounded(upper_bound_softmax_norm_2(lower, upper)));
+      inf = std::max(inf, UpRounded(upper_bound_softmax_norm_inf(lower, upper)));
+      trace = std::max(trace, UpRounded(upper_bound_softmax_trace(lower, upper)));
     }
     at.g1 = g1;
     at.softmax = softmax;
+    at.softmax_inf = inf;
+    at.softmax_trace = trace;
   }
   Matrix gradients(n, x.cols());
   for (Index i = 0; i < n; ++i) {

@@ -42,6 +42,8 @@ struct HeadAtPoint {
   UpRounded p;                  ///< |P|_2
   UpRounded columns;            ///< max_j Σ_i P_ij
   UpRounded g1;                 ///< max_i p_(1) (1 − p_(1) + p_(2)) of row i
+  UpRounded softmax_inf;        ///< max_i |diag(P_i) − P_i P_iᵀ|_inf
+  UpRounded softmax_trace;      ///< max_i tr(diag(P_i) − P_i P_iᵀ)
   UpRounded softmax;            ///< max_i |diag(P_i) − P_i P_iᵀ|_2
   UpRounded xa, xat;            ///< |X A + 1 βᵀ|_2, |X Aᵀ|_2
   UpRounded xat_centred;        ///< |(X − 1 x̄ᵀ) Aᵀ|_2

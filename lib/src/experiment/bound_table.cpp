@@ -35,10 +35,15 @@ BoundSetting setting_of(const BoundQuestion& question, double radius) {
           .tokens = question.x ? question.x->rows() : question.tokens,
           .radius = radius,
           .x = question.x ? &*question.x : nullptr,
-          .around = question.around};
+          .around = question.around,
+          .normalisation = question.normalisation ? &*question.normalisation : nullptr};
 }
 
 void measure(const BoundQuestion& question, BoundAnswer& answer) {
+  if (question.subject != Subject::attention) {
+    answer.status = std::string("not measured");
+    return;
+  }
   if (question.x) {
     const LocalNorm local = local_norm(question.layer, *question.x, question.mask, question.norm);
     answer.local_norm = local.estimate;
@@ -71,7 +76,7 @@ Cell number(double x) {
 BoundAnswer answer(const BoundQuestion& question) {
   BoundAnswer answer{.radius = radius_of(question)};
   const BoundSetting setting = setting_of(question, answer.radius);
-  answer.bounds = bounds_for(setting, question.norm);
+  answer.bounds = bounds_for(setting, question.norm, question.subject);
   std::stable_sort(answer.bounds.begin(), answer.bounds.end(), [](const Bound& a, const Bound& b) {
     return a.holds != b.holds ? a.holds : a.holds && a.log10_value < b.log10_value;
   });

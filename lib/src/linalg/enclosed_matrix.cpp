@@ -18,7 +18,7 @@ constexpr double epsilon = std::numeric_limits<double>::epsilon();
 constexpr double underflow = 0x1p-900;
 
 /// (middle ± error) 2^exponent, brought to the range of middle.
-EnclosedMatrix normalised(Matrix middle, double error, int exponent) {
+EnclosedMatrix normalised(const Matrix& middle, double error, int exponent) {
   const double largest = middle.size() == 0 ? 0.0 : middle.cwiseAbs().maxCoeff();
   int shift = 0;
   std::frexp(largest > 0.0 ? largest : error, &shift);
@@ -68,7 +68,7 @@ EnclosedMatrix product(const EnclosedMatrix& a, const EnclosedMatrix& b) {
   if (norm_a > 0.0 && norm_b > 0.0) {
     error = add_up(error, underflow);
   }
-  return normalised(std::move(middle), error, a.exponent + b.exponent);
+  return normalised(middle, error, a.exponent + b.exponent);
 }
 
 EnclosedMatrix beside(const std::vector<EnclosedMatrix>& parts) {
@@ -92,7 +92,7 @@ EnclosedMatrix beside(const std::vector<EnclosedMatrix>& parts) {
     all.middleCols(at, moved.cols()) = moved;
     at += moved.cols();
   }
-  return normalised(std::move(all), error, exponent);
+  return normalised(all, error, exponent);
 }
 
 EnclosedMatrix kronecker_sum(const std::vector<EnclosedMatrix>& p,
@@ -127,7 +127,7 @@ EnclosedMatrix kronecker_sum(const std::vector<EnclosedMatrix>& p,
     error = add_up(error, lowered(own, p[h].exponent + w[h].exponent, exponent));
     error = add_up(error, underflow);
   }
-  return normalised(std::move(sum), error, exponent);
+  return normalised(sum, error, exponent);
 }
 
 ScaledReal upper_bound_spectral_norm(const EnclosedMatrix& a) {

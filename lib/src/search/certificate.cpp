@@ -85,14 +85,23 @@ std::string bound_not_reached(const Witness& w) {
     return {};
   }
   const CatalogEntry& entry = find_entry(w.bound);
-  if (w.form == WitnessForm::softmax) {
-    return fmt::format("the bound {} speaks of attention, not of the softmax alone", w.bound);
+  const bool softmax = w.form == WitnessForm::softmax;
+  if ((entry.subject == Subject::softmax) != softmax || entry.subject == Subject::normalisation) {
+    return fmt::format("the bound {} speaks of {}, the witness of {}", w.bound,
+                       to_string(entry.subject), softmax ? "the softmax alone" : "attention");
   }
   if (entry.norm != w.norm) {
     return fmt::format("the bound {} speaks of the norm {}, the witness of {}", w.bound,
                        to_string(entry.norm), to_string(w.norm));
   }
-  BoundSetting setting{.layer = w.layer, .mask = w.mask, .tokens = w.x.rows(), .radius = w.radius};
+  if (softmax && entry.domain != Domain::everywhere) {
+    return fmt::format("the bound {} speaks of attention at X, the witness of scores alone",
+                       w.bound);
+  }
+  const Matrix unit = Matrix::Ones(1, 1);
+  const MultiHead any{.W_Q = unit, .W_K = unit, .W_V = unit};  // where only the softmax matters
+  BoundSetting setting{
+      .layer = softmax ? any : w.layer, .mask = w.mask, .tokens = w.x.rows(), .radius = w.radius};
   const bool pairs = entry.domain == Domain::around_point || entry.domain == Domain::from_point;
   if (entry.domain == Domain::point || pairs) {  // what it speaks of is said by X, and Y
     if ((w.form == WitnessForm::pair) != pairs) {

@@ -12,6 +12,7 @@
 #include "core/rounding.hpp"
 #include "lipsa/attention/jacobian.hpp"
 #include "lipsa/attention/local_norm.hpp"
+#include "lipsa/bounds/softmax.hpp"
 #include "lipsa/core/parallel.hpp"
 #include "lipsa/core/rng.hpp"
 #include "lipsa/search/ascent.hpp"
@@ -95,7 +96,8 @@ class Trial {
  public:
   explicit Trial(const FalsifyTrial& trial) : trial_(trial) {
     try {
-      jacobian_ = Jacobian(trial.layer, trial.x, trial.mask).dense();
+      attention_.emplace(trial.layer, trial.x, trial.mask);
+      jacobian_ = attention_->dense();
     } catch (const OverflowError&) {  // nothing to compare
     }
   }
@@ -109,7 +111,31 @@ class Trial {
     return *slot;
   }
 
+  /// The row of attention whose softmax has the largest derivative: see Subject::softmax.
+  struct Row {
+    double norm = 0.0;
+    Vector p{};
+  };
+  Row softmax_row(Norm p) const {
+    Row largest;
+    for (Index h = 0; h < trial_.layer.heads; ++h) {
+      const Matrix& weights = attention_->attention_weights(h);
+      for (Index i = 0; i < weights.rows(); ++i) {
+        const Vector row = weights.row(i).transpose();
+        const double norm = p == Norm::two ? softmax_norm_2(row.cwiseMin(1.0))
+                                           : softmax_norm_inf(row.cwiseMin(1.0));
+        if (norm > largest.norm) {
+          largest = {norm, row};
+        }
+      }
+    }
+    return largest;
+  }
+
   double ratio(const CatalogEntry& entry, const Bound& bound, double shrink) {
+    if (entry.subject == Subject::softmax) {
+      return softmax_row(entry.norm).norm / (shrink * bound.value);
+    }
     double norm = measured(entry.norm).value;
     if (entry.domain == Domain::from_point) {
       norm = pair_ratio(trial_);
@@ -119,6 +145,7 @@ class Trial {
 
  private:
   const FalsifyTrial& trial_;
+  std::optional<Jacobian> attention_{};
   Matrix jacobian_{};
   std::array<std::optional<Measured>, norms.size()> measured_{};
 };
@@ -144,6 +171,44 @@ bool comparable(const Bound& bound) {
   return (bound.holds || bound.refuted) && std::isfinite(bound.value) && bound.value > 0.0;
 }
 
+/// Scores that have the weights p, and the direction in which their softmax moves most.
+std::optional<Witness> softmax_violation(const CatalogEntry& entry, const Bound& bound,
+                                         const Vector& p) {
+  Witness witness{.form = WitnessForm::softmax,
+                  .norm = entry.norm,
+                  .exceeds = bound.value * (1.0 + measurement_error),
+                  .bound = std::string(entry.name)};
+  std::vector<double> scores;
+  for (const double weight : p) {
+    if (weight > 0.0) {
+      scores.push_back(std::log(weight));
+    }
+  }
+  if (scores.empty()) {
+    return std::nullopt;
+  }
+  const auto n = static_cast<Index>(scores.size());
+  witness.x = Eigen::Map<const Matrix>(scores.data(), 1, n);
+  const Vector q = witness.x.row(0).transpose().array().exp().matrix();
+  const Matrix m = Matrix(q.asDiagonal()) - q * q.transpose();
+  Index at = 0;
+  switch (entry.norm) {
+    case Norm::two:
+      witness.y = Eigen::JacobiSVD<Matrix>(m, Eigen::ComputeThinV).matrixV().col(0).transpose();
+      break;
+    case Norm::one:
+      m.cwiseAbs().colwise().sum().maxCoeff(&at);
+      witness.y = Matrix::Zero(1, n);
+      witness.y(0, at) = 1.0;
+      break;
+    default:
+      m.cwiseAbs().rowwise().sum().maxCoeff(&at);
+      witness.y = m.row(at).unaryExpr([](double e) { return e < 0.0 ? -1.0 : 1.0; });
+      break;
+  }
+  return witness;
+}
+
 std::vector<const CatalogEntry*> entries_of(const std::vector<std::string>& names) {
   std::vector<const CatalogEntry*> entries;
   const std::set<std::string_view> wanted(names.begin(), names.end());
@@ -151,7 +216,8 @@ std::vector<const CatalogEntry*> entries_of(const std::vector<std::string>& name
     static_cast<void>(find_entry(name));
   }
   for (const CatalogEntry& entry : catalog()) {
-    if (names.empty() ? entry.refutation.empty() : wanted.contains(entry.name)) {
+    const bool drawn = entry.subject != Subject::normalisation;  // trials are of attention
+    if (names.empty() ? drawn && entry.refutation.empty() : wanted.contains(entry.name)) {
       entries.push_back(&entry);
     }
   }
@@ -379,6 +445,11 @@ std::optional<Witness> violation(const CatalogEntry& entry, const FalsifyTrial& 
   Trial trial(t);
   if (!comparable(bound) || !trial.measurable()) {
     return std::nullopt;
+  }
+  if (entry.subject == Subject::softmax) {
+    return trial.ratio(entry, bound, 1.0) > 1.0 + 2.0 * measurement_error
+               ? softmax_violation(entry, bound, trial.softmax_row(entry.norm).p)
+               : std::nullopt;
   }
   // Above the bound by more than its own rounding, which another machine may do differently.
   const double claimed = bound.value * (1.0 + measurement_error);

@@ -21,6 +21,15 @@ enum class BoundKind {
 
 std::string_view to_string(BoundKind kind);  ///< "as printed", "corrected", "ours", "misapplied"
 
+/// The map whose Lipschitz constant a theorem bounds.
+enum class Subject {
+  attention,      ///< X ↦ attend(layer, X, mask)
+  softmax,        ///< scores of a row ↦ weights of the row
+  normalisation,  ///< a token ↦ the token normalised, see normalisation.hpp
+};
+
+std::string_view to_string(Subject subject);  ///< "attention", "softmax", "normalisation"
+
 /// The set of X a theorem speaks of.
 enum class Domain {
   everywhere,    ///< all X
@@ -49,6 +58,7 @@ struct [[nodiscard]] Bound {
   std::string name{};
   double value = std::numeric_limits<double>::quiet_NaN();
   double log10_value = std::numeric_limits<double>::quiet_NaN();
+  Subject subject = Subject::attention;
   Norm norm = Norm::inf;
   Domain domain = Domain::everywhere;
   bool holds = false;

@@ -12,6 +12,7 @@
 #include "lipsa/attention/mask.hpp"
 #include "lipsa/attention/multi_head.hpp"
 #include "lipsa/bounds/bound.hpp"
+#include "lipsa/bounds/normalisation.hpp"
 #include "lipsa/bounds/up_rounded.hpp"
 
 namespace lipsa {
@@ -31,6 +32,8 @@ struct BoundSetting {
   const Matrix* x = nullptr;  ///< n × D, finite, or none
   /// With x: the domain is |X' − x|_F ≤ around, 0 for x alone. ≥ 0, finite.
   double around = 0.0;
+  /// Of a normalisation beside the layer, which theorems about such maps speak of; or none.
+  const Normalisation* normalisation = nullptr;
 };
 
 /// What a theorem's formula comes to: the part of a Bound that depends on the layer.
@@ -43,13 +46,14 @@ struct Evaluation {
 /// A setting with the norms of weights and tokens that several theorems ask for.
 class BoundContext;
 
-/// A theorem about one kind of attention in one norm.
+/// A theorem about one kind of attention, or another map in a layer, in one norm.
 struct CatalogEntry {
   std::string_view name{};       ///< unique; the column of a table
   std::string_view statement{};  ///< the formula, in one line
   std::string_view source{};     ///< author, venue, year, theorem
   Domain domain = Domain::everywhere;
-  AttentionKind attention = AttentionKind::l2;
+  Subject subject = Subject::attention;
+  AttentionKind attention = AttentionKind::l2;  ///< of the subject attention
   Norm norm = Norm::inf;
   BoundKind kind = BoundKind::ours;
   std::string_view refutation{};  ///< not empty: it is known to be false, and this is why
@@ -73,11 +77,13 @@ std::span<const CatalogEntry> catalog();
 /// \throws std::invalid_argument  no entry has that name; the message lists those there are
 const CatalogEntry& find_entry(std::string_view name);
 
-/// Every entry that speaks of this kind of attention in this norm, evaluated, in the catalogue's
-/// order.
+/// Every entry that speaks of this kind of attention, or of the softmax or the normalisation in it,
+/// in this norm, evaluated, in the catalogue's order. Of the softmax at X: the largest of all rows
+/// and heads.
 ///
 /// \throws std::invalid_argument  as CatalogEntry::evaluate
-std::vector<Bound> bounds_for(const BoundSetting& setting, Norm norm);
+std::vector<Bound> bounds_for(const BoundSetting& setting, Norm norm,
+                              Subject subject = Subject::attention);
 
 /// Those of the entries that speak of the layer's kind of attention and of exactly this domain,
 /// each at its place; what they have in common is computed once.
@@ -87,8 +93,8 @@ std::vector<std::optional<Bound>> evaluate_entries(const BoundSetting& setting,
                                                    std::span<const CatalogEntry* const> entries,
                                                    Domain domain);
 
-/// The smallest of them that holds, the first among equals. When there is none, a Bound that does
-/// not hold, whose reason lists theirs.
+/// The smallest of those about attention that holds, the first among equals. When there is none, a
+/// Bound that does not hold, whose reason lists theirs.
 ///
 /// \throws std::invalid_argument  as CatalogEntry::evaluate
 Bound best_bound(const BoundSetting& setting, Norm norm);

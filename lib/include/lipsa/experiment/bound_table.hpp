@@ -33,6 +33,9 @@ struct BoundQuestion {
   Index restarts = 20;
   std::uint64_t seed = 0;
   bool certify = false;  ///< also evaluate in ball arithmetic what can be
+  /// Whose bounds: of attention, with |J| measured; of its softmax or of `normalisation`, without.
+  Subject subject = Subject::attention;
+  std::optional<Normalisation> normalisation{};
 };
 
 struct BoundAnswer {
