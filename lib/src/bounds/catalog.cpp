@@ -9,7 +9,8 @@
 namespace lipsa {
 MaskFacts mask_facts(const Mask& mask, Index tokens) {
   if (mask.kind() != Mask::Kind::arbitrary) {
-    return {.most_seen = tokens, .most_seeing = tokens, .mixes = tokens > 1};
+    return {
+        .most_seen = tokens, .most_seeing = tokens, .most_others = tokens - 1, .mixes = tokens > 1};
   }
   MaskFacts facts;
   std::vector<Index> seeing(static_cast<std::size_t>(tokens), 0);
@@ -27,6 +28,10 @@ MaskFacts mask_facts(const Mask& mask, Index tokens) {
     }
   }
   facts.most_seeing = *std::max_element(seeing.begin(), seeing.end());
+  for (Index j = 0; j < tokens; ++j) {
+    const Index others = seeing[static_cast<std::size_t>(j)] - (mask.visible(j, j) ? 1 : 0);
+    facts.most_others = std::max(facts.most_others, others);
+  }
   return facts;
 }
 

@@ -26,6 +26,7 @@ inline Evaluation fails(std::string reason) {
 struct MaskFacts {
   Index most_seen = 0;            ///< the most tokens that any token sees
   Index most_seeing = 0;          ///< the most tokens that see any token
+  Index most_others = 0;          ///< the most tokens other than itself that see any token
   Index hidden_from_itself = -1;  ///< the first token that sees others and not itself; −1: none
   bool mixes = false;             ///< some token sees itself and another
 };

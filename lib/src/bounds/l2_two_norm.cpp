@@ -28,15 +28,17 @@ UpRounded kernel_moment(double n) {
 
 }  // namespace
 
-L2Core l2_core(Index tokens, Index seen, Index seeing, ColumnRule rule) {
+L2Core l2_core(Index tokens, Index seen, Index seeing, Index others, ColumnRule rule) {
   require(tokens >= 1, "l2_core: tokens must be at least 1, got {}", tokens);
   require(seen >= 1 && seen <= tokens && seeing >= 1 && seeing <= tokens,
           "l2_core: seen and seeing must be in [1, {}], got {} and {}", tokens, seen, seeing);
+  require(others >= seeing - 1 && others <= std::min(seeing, tokens - 1),
+          "l2_core: others must be in [{}, {}], got {}", seeing - 1, std::min(seeing, tokens - 1),
+          others);
   const UpRounded n = count_up(tokens);
-  const UpRounded others = count_up(seeing - 1);
   L2Core core{.c = upper_bound_phi_inverse(count_up(seen - 1)),
               .columns = count_up(seeing),
-              .moment = others * upper_bound_phi_inverse(1.0),
+              .moment = count_up(others) * UpRounded(upper_bound_phi_inverse(1.0)),
               .tokens = n};
   if (rule != ColumnRule::counted) {
     const UpRounded factor = rule == ColumnRule::causal ? 2.0 : 1.0;
@@ -45,7 +47,7 @@ L2Core l2_core(Index tokens, Index seen, Index seeing, ColumnRule rule) {
       core.moment = std::min(core.moment, sqrt(factor) * kernel_moment(count_up(tokens)));
     }
   }
-  const UpRounded t = upper_bound_phi_inverse(others.value());
+  const UpRounded t = upper_bound_phi_inverse(count_up(others));
   core.moment = std::min(core.moment, t * (core.columns + 1.0));
   return core;
 }

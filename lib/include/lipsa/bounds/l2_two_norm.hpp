@@ -17,8 +17,9 @@ namespace lipsa {
 //   with a
 //            causal one; the number of tokens that see j with any
 //   M        ≥ Σ_i P_ij q_ij, the least of
-//              c (σ + 1)           from q ≤ c + e^(q−c−1), so P_ij q_ij ≤ c P_ij + u_i e^(−c−1)
-//              (seeing − 1) W(1/e) from u_i ≤ 1/(1 + G_ij) and max q/(1 + e^q) = W(1/e)
+//              t (σ + 1)           from q ≤ t + e^(q−t−1), so P_ij q_ij ≤ t P_ij + u_i e^(−t−1),
+//                                  for t = W(others/e), others i ≠ j at most that see j
+//              others W(1/e)       from u_i ≤ 1/(1 + G_ij) and max q/(1 + e^q) = W(1/e)
 //              n^((1+e)/2)/(e exp 1), 0 < e < 1, without a mask, √2 times it with a causal one:
 //              from q e^(−eq) ≤ 1/(e exp 1), and the columns of the kernel exp(−(1−e) q)
 //
@@ -35,9 +36,11 @@ struct L2Core {
 enum class ColumnRule { unmasked, causal, counted };
 
 /// \param tokens, seen, seeing  n; the most tokens that one sees; the most that see one; ≥ 1
+/// \param others                the most tokens that see one other than themselves: seeing − 1, or
+///                              seeing where one that sees nothing is seen by as many
 /// \throws std::invalid_argument
 /// \test tests/bounds/l2_two_norm_test.cpp
-L2Core l2_core(Index tokens, Index seen, Index seeing, ColumnRule rule);
+L2Core l2_core(Index tokens, Index seen, Index seeing, Index others, ColumnRule rule);
 
 /// |J_g|_2 ≤ √σ + 2c + 2 √(c M), and ≤ √n (4c + 1); the lesser. |P|_2² ≤ σ by Schur's test, and
 /// Cauchy–Schwarz over j, then over i, for the rest.

@@ -16,7 +16,7 @@ L2Core core(const BoundContext& c) {
   const MaskFacts& mask = c.mask();
   const Mask::Kind kind = c.setting().mask.kind();
   return l2_core(c.tokens(), std::max<Index>(mask.most_seen, 1),
-                 std::max<Index>(mask.most_seeing, 1),
+                 std::max<Index>(mask.most_seeing, 1), mask.most_others,
                  kind == Mask::Kind::none     ? ColumnRule::unmasked
                  : kind == Mask::Kind::causal ? ColumnRule::causal
                                               : ColumnRule::counted);
