@@ -1,10 +1,12 @@
 #include "lipsa/bounds/catalog.hpp"
 
+#include <Eigen/SVD>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <set>
 
+#include "lipsa/attention/jacobian.hpp"
 #include "lipsa/bounds/kim2021.hpp"
 #include "lipsa/bounds/sharp_l2.hpp"
 #include "random_problems.hpp"
@@ -219,6 +221,63 @@ TEST_CASE("BoundSetting: refuses what is no setting", "[bounds]") {
   layer.W_V(0, 0) = std::nan("");
   CHECK_THROWS_WITH(find_entry("kim2021_inf").evaluate({layer, open, 4}),
                     Catch::Contains("W_V must be finite"));
+}
+
+TEST_CASE("best_bound: what is known from X alone is no constant of the ball around it",
+          "[bounds]") {
+  // |J| reaches 19.98 at |X'|_F = 1, and pairs with X = 0 have ratios of at most 11.
+  const Matrix eye = Matrix::Identity(2, 2);
+  const MultiHead layer{.W_Q = Matrix{{-19.186470068907685, -5.616050405591661},
+                                      {-5.610500196479284, 19.195092331012805}},
+                        .W_K = eye,
+                        .W_V = eye,
+                        .W_O = eye,
+                        .scale = 1.0};
+  const Mask mask = Mask::none();
+  const Matrix centre = Matrix::Zero(2, 2);
+  const Matrix x{{0.5575483931, -0.4190551655}, {-0.5737192046, 0.4293935629}};
+  REQUIRE(x.norm() < 1.0001);
+  const BoundSetting ball{
+      .layer = layer, .mask = mask, .tokens = 2, .x = &centre, .around = 1.0001};
+  const double norm = Jacobian(layer, x).dense().jacobiSvd().singularValues()(0);
+  const Bound from = find_entry("havens2024_from_point").evaluate(ball);
+  CHECK(from.holds);
+  CHECK(from.value < norm);
+  const Bound best = best_bound(ball, Norm::two);
+  CHECK(best.domain == Domain::around_point);
+  CHECK(best.value >= norm);
+}
+
+TEST_CASE("BoundSetting: a token outside the radius by any amount is refused", "[bounds]") {
+  // At n = D = 1 the bound of sigmoid attention is attained, so that no slack would be sound.
+  const Matrix one = Matrix::Ones(1, 1);
+  const MultiHead layer{.kind = AttentionKind::sigmoid,
+                        .W_Q = one,
+                        .W_K = one,
+                        .W_V = one,
+                        .scale = 1.0,
+                        .score_bias = -5.0};
+  const Mask mask = Mask::none();
+  const Matrix x = Matrix::Constant(1, 1, 1.0 + 9e-10);
+  CHECK_THROWS_WITH(best_bound({layer, mask, 1, 1.0, &x}, Norm::two),
+                    Catch::Contains("radius must hold for the tokens of x"));
+  const Matrix inside = one;
+  const Bound bound = find_entry("ramapuram2025_ball").evaluate({layer, mask, 1, 1.0, &inside});
+  CHECK(bound.holds);
+  CHECK(bound.value >= Jacobian(layer, inside).dense()(0, 0));
+}
+
+TEST_CASE("CatalogEntry: tokens too large for squares of products leave the other bounds alone",
+          "[bounds]") {
+  const MultiHead layer = test::unit_layer(AttentionKind::dot);
+  const Mask mask = Mask::none();
+  const Matrix x{{1e308}, {-1e308}};
+  const BoundSetting setting{layer, mask, 2, 1.1e308, &x};
+  CHECK(find_entry("yudin2025_point").evaluate(setting).reason ==
+        "a coordinate of X is above 1e100");
+  CHECK(find_entry("castin2024_ball").evaluate(setting).holds);
+  CHECK(find_entry("castin2024_mean_field").evaluate(setting).log10_value ==
+        std::numeric_limits<double>::infinity());
 }
 
 }  // namespace

@@ -98,5 +98,12 @@ TEST_CASE("UpRounded: refuses what is no magnitude", "[bounds]") {
   CHECK_THROWS_AS(UpRounded(std::nan("")), std::invalid_argument);
 }
 
+TEST_CASE("UpRounded: an infinite operand stays infinite whatever it is multiplied by",
+          "[bounds]") {
+  const UpRounded infinite = std::numeric_limits<double>::infinity();
+  CHECK(infinite * 0x1p-1000 == infinite);
+  CHECK((exp(UpRounded(1e300)) * 1e-60).log10_value() == std::numeric_limits<double>::infinity());
+}
+
 }  // namespace
 }  // namespace lipsa

@@ -51,6 +51,13 @@ std::string biased(const BoundContext& context) {
 
 namespace {
 
+/// Squares of products of such numbers stay far from overflow.
+constexpr double largest_coordinate = 1e100;
+
+std::string too_large(const Matrix& x) {
+  return x.cwiseAbs().maxCoeff() > largest_coordinate ? "a coordinate of X is above 1e100" : "";
+}
+
 /// Why the domain asked about is not one the entry speaks of; empty when it is.
 std::string outside(const BoundSetting& setting, Domain domain) {
   switch (domain) {
@@ -60,9 +67,10 @@ std::string outside(const BoundSetting& setting, Domain domain) {
       return std::isfinite(setting.radius) ? "" : "it needs a finite radius";
     case Domain::around_point:
     case Domain::from_point:
-      return setting.x != nullptr ? "" : "it needs tokens X";
+      return setting.x == nullptr ? "it needs tokens X" : too_large(*setting.x);
     case Domain::point:
       return setting.x == nullptr    ? "it needs tokens X"
+             : setting.around == 0.0 ? too_large(*setting.x)
              : setting.around != 0.0 ? "it speaks of X alone, not of what lies around it"
                                      : "";
   }
@@ -154,6 +162,9 @@ std::vector<std::optional<Bound>> evaluate_entries(const BoundSetting& setting,
 Bound best_bound(const BoundSetting& setting, Norm norm) {
   Bound best{.norm = norm, .reason = "no bound of the catalogue holds"};
   for (Bound& bound : bounds_for(setting, norm)) {
+    if (bound.domain == Domain::from_point && setting.around > 0.0) {
+      continue;  // what starts at x says nothing of pairs elsewhere in the ball
+    }
     if (!bound.holds) {
       if (!best.holds && !bound.refuted) {
         best.reason += fmt::format("; {}: {}", bound.name, bound.reason);

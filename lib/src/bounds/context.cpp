@@ -16,8 +16,20 @@ namespace {
 
 constexpr double epsilon = std::numeric_limits<double>::epsilon();
 
+/// What underflow may cost: far more than 2^-1074 an operation.
+constexpr double underflow = 0x1p-900;
+
 /// Covariances are bounded by their largest eigenvalue up to this many, by their trace beyond.
 constexpr Index most_eigenproblems = 1024;
+
+/// max_i |x_i|_2, from above.
+double upper_bound_longest(const Matrix& x) {
+  double longest = 0.0;
+  for (Index i = 0; i < x.rows(); ++i) {
+    longest = std::max(longest, upper_bound_norm_frobenius(x.row(i)));
+  }
+  return longest;
+}
 
 void require_valid(const BoundSetting& setting) {
   require_valid(setting.layer);
@@ -37,12 +49,12 @@ void require_valid(const BoundSetting& setting) {
   require(x.rows() == setting.tokens && x.cols() == setting.layer.width() && x.allFinite(),
           "BoundSetting: x must be finite and {} x {}, got {} x {}", setting.tokens,
           setting.layer.width(), x.rows(), x.cols());
-  const double room = setting.radius - setting.around;
-  const double longest = mixed_norm(x, Norm::inf);
+  const double longest = upper_bound_longest(x);
+  const double reach = setting.around > 0.0 ? add_up(longest, setting.around) : longest;
   require(
-      longest <= room * (1.0 + 1e-9) + 1e-300,
-      "BoundSetting: radius must hold for the tokens of x within {}, got {} where one is {} long",
-      setting.around, setting.radius, longest);
+      reach <= setting.radius,
+      "BoundSetting: radius must hold for the tokens of x within {}, got {} where one reaches {}",
+      setting.around, setting.radius, reach);
 }
 
 /// Rows of W_O that belong to a head: d_v × D_out.
@@ -154,7 +166,8 @@ struct Weights {
 };
 
 /// Softmax of S within `error` of s, entrywise: exp changes by a factor within e^(±error), and so
-/// does the sum; its own rounding is covered by n + 16 units.
+/// does the sum. `error` covers the rounding of s − max s too, half a unit of at most 2 max |s|;
+/// that of exp, of the sum and of the quotient is below 4 (n + 16) units.
 Weights softmax_within(const Matrix& s, double error, const Mask& mask) {
   const Index n = s.rows();
   Weights w{Matrix::Zero(n, n), Matrix::Zero(n, n)};
@@ -203,7 +216,8 @@ void add_spreads(const BoundSetting& setting, Index h, const Weights& weights,
     for (Index j = 0; j < n; ++j) {
       y.row(j) *= std::sqrt(weights.upper(i, j));
     }
-    const EnclosedMatrix root = enclosed(y, mul_up(4.0 * epsilon, upper_bound_norm_frobenius(y)));
+    const EnclosedMatrix root =
+        enclosed(y, add_up(mul_up(4.0 * epsilon, upper_bound_norm_frobenius(y)), underflow));
     // C_i Aᵀ = Yᵀ (Y Aᵀ)
     const auto norm = [&](const EnclosedMatrix& m) {
       return few ? spectral(m) : up_rounded(upper_bound_norm_frobenius(m));
@@ -275,7 +289,8 @@ HeadAtPoint head_at_point(const BoundSetting& setting, Index h) {
     UpRounded trace;
     const Matrix half = 0.5 * (weights.upper + weights.lower);
     const Matrix radius = (weights.upper - weights.lower) * (0.5 + 1e-9);
-    at.P = enclosed(half, add_up(upper_bound_norm_frobenius(radius), 4.0 * epsilon));
+    at.P = enclosed(half, add_up(upper_bound_norm_frobenius(radius),
+                                 4.0 * epsilon * upper_bound_norm_frobenius(half)));
     UpRounded columns;
     for (Index j = 0; j < n; ++j) {
       UpRounded sum;
@@ -311,7 +326,7 @@ HeadAtPoint head_at_point(const BoundSetting& setting, Index h) {
   }
   const double gradient_error =
       add_up(s.value() * std::ldexp(gradient.error, gradient.exponent) * (1.0 + 1e-12),
-             8.0 * epsilon * upper_bound_norm_frobenius(gradients));
+             add_up(8.0 * epsilon * upper_bound_norm_frobenius(gradients), underflow));
   for (Index i = 0; i < n; ++i) {
     at.farthest_gradient =
         std::max(at.farthest_gradient, UpRounded(upper_bound_norm_frobenius(gradients.row(i))) +
@@ -375,12 +390,11 @@ UpRounded BoundContext::output() const {
   return *output_;
 }
 
-const PointNorms& BoundContext::point() const {
-  if (!point_) {
+const TokenNorms& BoundContext::token_norms() const {
+  if (!token_norms_) {
     const Matrix& x = *setting_.x;
-    PointNorms norms;
-    norms.x = upper_bound_spectral_norm(x);
-    norms.x_frobenius = upper_bound_norm_frobenius(x);
+    TokenNorms norms{.x = upper_bound_spectral_norm(x),
+                     .x_frobenius = upper_bound_norm_frobenius(x)};
     for (Index i = 0; i < x.rows(); ++i) {
       for (Index j = 0; j < i; ++j) {
         const Matrix difference = x.row(i) - x.row(j);
@@ -388,12 +402,20 @@ const PointNorms& BoundContext::point() const {
             norms.diameter, UpRounded(upper_bound_norm_frobenius(difference)) * (1.0 + epsilon));
       }
     }
-    for (Index h = 0; h < layer().heads; ++h) {
-      norms.heads.push_back(head_at_point(setting_, h));
-    }
-    point_ = std::move(norms);
+    token_norms_ = norms;
   }
-  return *point_;
+  return *token_norms_;
+}
+
+const std::vector<HeadAtPoint>& BoundContext::heads_at_point() const {
+  if (!heads_at_point_) {
+    std::vector<HeadAtPoint> heads;
+    for (Index h = 0; h < layer().heads; ++h) {
+      heads.push_back(head_at_point(setting_, h));
+    }
+    heads_at_point_ = std::move(heads);
+  }
+  return *heads_at_point_;
 }
 
 }  // namespace lipsa

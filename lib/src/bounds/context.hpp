@@ -53,10 +53,10 @@ struct HeadAtPoint {
   UpRounded farthest_gradient;  ///< max_i |Aᵀx_i|_2
 };
 
-struct PointNorms {
+/// Of the tokens X, from above.
+struct TokenNorms {
   UpRounded x, x_frobenius;  ///< |X|_2, |X|_F
-  UpRounded diameter;        ///< max_{i,j} |x_i − x_j|_2
-  std::vector<HeadAtPoint> heads{};
+  UpRounded diameter{};      ///< max_{i,j} |x_i − x_j|_2
 };
 
 class BoundContext {
@@ -76,8 +76,9 @@ class BoundContext {
 
   const std::vector<HeadNorms>& heads() const;
   const FusedNorms& fused() const;
-  const PointNorms& point() const;  ///< of dot; with x only
-  UpRounded output() const;         ///< |W_O|_2, 1 where there is none
+  const TokenNorms& token_norms() const;                   ///< with x only
+  const std::vector<HeadAtPoint>& heads_at_point() const;  ///< of dot; with x only
+  UpRounded output() const;                                ///< |W_O|_2, 1 where there is none
 
   /// What a constant for each head gives for all: Σ_h L_h |W_V W_O^h| and |W_O| (Σ_h L_h²
   /// |W_V|²)^½.
@@ -105,7 +106,8 @@ class BoundContext {
   mutable std::optional<std::vector<HeadNorms>> heads_{};
   mutable std::optional<FusedNorms> fused_{};
   mutable std::optional<UpRounded> output_{};
-  mutable std::optional<PointNorms> point_{};
+  mutable std::optional<TokenNorms> token_norms_{};
+  mutable std::optional<std::vector<HeadAtPoint>> heads_at_point_{};
 };
 
 }  // namespace lipsa

@@ -60,6 +60,9 @@ UpRounded& UpRounded::operator*=(const UpRounded& other) {
   if (mantissa_ == 0.0 || other.mantissa_ == 0.0) {
     return *this = 0.0;
   }
+  if (exponent_ == infinite || other.exponent_ == infinite) {
+    return *this = infinity;
+  }
   return *this = UpRounded(exponent_ + other.exponent_, product_up(mantissa_, other.mantissa_));
 }
 

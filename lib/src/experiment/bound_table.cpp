@@ -135,7 +135,11 @@ Table block_table(const BoundQuestion& question, BlockKind block, const Normalis
                           finite ? Cell(value.log10_value()) : Cell(), std::move(status)});
   };
   const std::string name = norm.kind == Normalisation::Kind::layer_norm ? "LayerNorm" : "RMSNorm";
-  const std::string failure = known ? "holds" : best.reason;
+  const std::string failure =
+      known ? "holds"
+      : best.holds && best.reason.empty()
+          ? fmt::format("beyond double: log10 of the attention is {}", best.log10_value)
+          : best.reason;
   if (block == BlockKind::pre_norm) {
     add(name, "normalisation_lipschitz", normalisation, true, "holds");
   }

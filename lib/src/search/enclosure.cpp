@@ -300,10 +300,10 @@ Real kim_two(const MultiHead& layer, Index tokens, bool printed) {
 /// bounds/l2_two_norm.hpp for σ and M, of whose bounds c (σ + 1) is never the least
 Real l2_two(const BoundSetting& setting) {
   const MaskFacts facts = mask_facts(setting.mask, setting.tokens);
-  const Index others = std::max<Index>(facts.most_seeing, 1) - 1;
+  const Index others = facts.most_others;
   const Real n = whole(setting.tokens);
   const Real c = phi_inverse_of(whole(std::max<Index>(facts.most_seen, 1) - 1));
-  Real columns = whole(others + 1);
+  Real columns = whole(std::max<Index>(facts.most_seeing, 1));
   Real moment = whole(others) * phi_inverse_of(whole(1));
   if (setting.mask.kind() != Mask::Kind::arbitrary) {
     const Real factor = whole(setting.mask.kind() == Mask::Kind::causal ? 2 : 1);

@@ -70,7 +70,7 @@ BoundSetting setting_of(const FalsifyTrial& t, Domain domain) {
       break;
     case Domain::around_point:
     case Domain::from_point:
-      setting.radius = add_up(t.radius, 2.0 * t.around);
+      setting.radius = std::numeric_limits<double>::infinity();
       setting.x = &t.centre;
       setting.around = t.around;
       break;

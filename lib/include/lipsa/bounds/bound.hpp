@@ -53,7 +53,9 @@ std::string_view to_string(Domain domain);
 /// | is known to be false                 | false | the formula's            | "refuted: …"    |
 ///
 /// When it holds, value is at or above the theorem's constant, rounding covered, hence above the
-/// Lipschitz constant. A constant beyond double has value +inf and a finite log10_value.
+/// Lipschitz constant on its domain: on the ball around X for around_point, but for from_point only
+/// that of pairs with X, which includes |J(X)| and not |J| elsewhere in the ball. A constant beyond
+/// double has value +inf and a finite log10_value.
 struct [[nodiscard]] Bound {
   std::string name{};
   double value = std::numeric_limits<double>::quiet_NaN();

@@ -93,8 +93,9 @@ std::vector<std::optional<Bound>> evaluate_entries(const BoundSetting& setting,
                                                    std::span<const CatalogEntry* const> entries,
                                                    Domain domain);
 
-/// The smallest of those about attention that holds, the first among equals. When there is none, a
-/// Bound that does not hold, whose reason lists theirs.
+/// The smallest of those about attention that holds, the first among equals; not of those
+/// from_point when the question is a ball around x. When there is none, a Bound that does not hold,
+/// whose reason lists theirs.
 ///
 /// \throws std::invalid_argument  as CatalogEntry::evaluate
 Bound best_bound(const BoundSetting& setting, Norm norm);

@@ -30,8 +30,10 @@ UpRounded dot_ball_2(const UpRounded& a, const UpRounded& gradient, const UpRoun
                      const UpRounded& columns);
 
 /// p + √columns R g + a R² in the 2-norm, for |P|_2 ≤ p: the same by the triangle inequality, which
-/// is less where p is, as 2 e^(2 R g) is for causal masks. \source Derived here. \test
-/// tests/bounds/dot_ball_test.cpp
+/// is less where p is, as 2 e^(2 R g) is for causal masks.
+///
+/// \source Derived here.
+/// \test   tests/bounds/dot_ball_test.cpp
 UpRounded dot_ball_triangle_2(const UpRounded& a, const UpRounded& gradient,
                               const UpRounded& radius, const UpRounded& columns,
                               const UpRounded& p);

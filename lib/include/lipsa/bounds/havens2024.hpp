@@ -14,8 +14,9 @@ namespace lipsa {
 /// ½ ((|X A + 1 βᵀ|_2 + |X Aᵀ|_2) + a ε) (|X W_h|_2 + ε |W_h|_2), the second term over ε.
 ///
 /// With the mean token taken from X in X Aᵀ and X W_h, which changes nothing: rows of P sum to one.
-/// \source The splitting is that of Havens et al., whose constants we could not compare; derived
-/// here. \test   tests/bounds/point_bounds_test.cpp
+///
+/// \source The splitting is that of Havens et al., whose constants we could not compare.
+/// \test   tests/bounds/point_bounds_test.cpp
 UpRounded havens2024_weights_term(const UpRounded& xa, const UpRounded& xat, const UpRounded& a,
                                   const UpRounded& xw, const UpRounded& w, const UpRounded& around,
                                   const UpRounded& softmax);

@@ -13,15 +13,16 @@ namespace lipsa {
 // most tokens one token sees, c = W((seen − 1)/e):
 //
 //   rows     Σ_j P_ij q_ij ≤ c, so that |C_i|_2 ≤ c
-//   columns  σ ≥ Σ_i P_ij: |u|_G ≤ √n without a mask, as uᵀ G u ≤ Σ u_i² Σ_k G_ik = Σ u_i; √(2n)
-//   with a
-//            causal one; the number of tokens that see j with any
-//   M        ≥ Σ_i P_ij q_ij, the least of
-//              t (σ + 1)           from q ≤ t + e^(q−t−1), so P_ij q_ij ≤ t P_ij + u_i e^(−t−1),
-//                                  for t = W(others/e), others i ≠ j at most that see j
-//              others W(1/e)       from u_i ≤ 1/(1 + G_ij) and max q/(1 + e^q) = W(1/e)
-//              n^((1+e)/2)/(e exp 1), 0 < e < 1, without a mask, √2 times it with a causal one:
-//              from q e^(−eq) ≤ 1/(e exp 1), and the columns of the kernel exp(−(1−e) q)
+//   columns  σ ≥ Σ_i P_ij, which is at most |u|_G over the i that see j:
+//              √n       without a mask, as uᵀ G u ≤ Σ u_i² Σ_k G_ik = Σ u_i
+//              √(2n)    with a causal one
+//              the number of tokens that see j, with any
+//   moments  M ≥ Σ_i P_ij q_ij, the least of
+//              t (σ + 1)     from q ≤ t + e^(q−t−1), so P_ij q_ij ≤ t P_ij + u_i e^(−t−1),
+//                            for t = W(others/e), others i ≠ j at most that see j
+//              others W(1/e) from u_i ≤ 1/(1 + G_ij) and max q/(1 + e^q) = W(1/e)
+//              n^((1+e)/2)/(e exp 1), 0 < e < 1, without a mask, √2 times it with a causal one,
+//                            from q e^(−eq) ≤ 1/(e exp 1) and the columns of exp(−(1−e) q)
 //
 // The blocks of J_g are P_ij (I + 2 (z_j − m_i)(z_i − z_j)ᵀ), and 2 C_i more on the diagonal.
 

@@ -40,8 +40,8 @@ Evaluation code(const BoundContext& c) {
   return unless({biased(c)}, [&] {
     UpRounded sum;
     for (std::size_t h = 0; h < c.heads().size(); ++h) {
-      sum += castin2024_code(c.heads()[h].vo, c.point().diameter,
-                             c.point().heads[h].farthest_gradient, c.tokens());
+      sum += castin2024_code(c.heads()[h].vo, c.token_norms().diameter,
+                             c.heads_at_point()[h].farthest_gradient, c.tokens());
     }
     return sum;
   });

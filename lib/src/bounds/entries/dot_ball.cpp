@@ -107,7 +107,7 @@ Evaluation one(const BoundContext& c) {
 Evaluation point(const BoundContext& c) {
   UpRounded sum;
   for (std::size_t h = 0; h < c.heads().size(); ++h) {
-    const HeadAtPoint& at = c.point().heads[h];
+    const HeadAtPoint& at = c.heads_at_point()[h];
     sum += c.heads()[h].vo * (sqrt(at.spread * at.columns) + at.diagonal);
   }
   return gives(sum);
@@ -130,10 +130,12 @@ constexpr CatalogEntry entry(std::string_view name, std::string_view statement, 
 
 std::span<const CatalogEntry> dot_ball_entries() {
   static constexpr std::array entries{
-      entry("dot_ball_2_sum",
-            "sum_h |W_V W_O|_2 (sqrt(c (1 + R^2 g^2)) + a R^2), a = s |W_Q W_K^T|_2, "
-            "g = a R + s |W_K b_Q|_2, c = min(n, exp(2 R g)) without a mask",
-            Norm::two, two_sum),
+      entry(
+          "dot_ball_2_sum",
+          "sum_h |W_V W_O|_2 (sqrt(c (1 + R^2 g^2)) + a R^2), a = s |W_Q W_K^T|_2, "
+          "g = a R + s |W_K b_Q|_2, c = min(n, exp(2 R g)) without a mask, min(n, (1 + 1/2 + ... + "
+          "1/n) exp(2 R g)) with a causal one, else the most tokens that see one",
+          Norm::two, two_sum),
       entry("dot_ball_2_concat",
             "|W_O|_2 sqrt(sum_h |W_V|_2^2 L_h^2), L_h = sqrt(c (1 + R^2 g^2)) + a R^2 as in "
             "dot_ball_2_sum",

@@ -17,7 +17,7 @@ UpRounded values_term(const BoundContext& c) {
   std::vector<EnclosedMatrix> p;
   std::vector<EnclosedMatrix> w;
   for (std::size_t h = 0; h < c.heads().size(); ++h) {
-    const HeadAtPoint& at = c.point().heads[h];
+    const HeadAtPoint& at = c.heads_at_point()[h];
     sum += at.p * c.heads()[h].vo;
     p.push_back(at.P);
     w.push_back(at.value_map);
@@ -32,7 +32,7 @@ UpRounded values_term(const BoundContext& c) {
 Evaluation point(const BoundContext& c) {
   UpRounded sum = values_term(c);
   for (std::size_t h = 0; h < c.heads().size(); ++h) {
-    const HeadAtPoint& at = c.point().heads[h];
+    const HeadAtPoint& at = c.heads_at_point()[h];
     sum += havens2024_weights_term(at.xa, at.xat, 0.0, at.xw, 0.0, 0.0, at.softmax);
   }
   return gives(sum);
@@ -41,7 +41,7 @@ Evaluation point(const BoundContext& c) {
 Evaluation point_centred(const BoundContext& c) {
   UpRounded sum = values_term(c);
   for (std::size_t h = 0; h < c.heads().size(); ++h) {
-    const HeadAtPoint& at = c.point().heads[h];
+    const HeadAtPoint& at = c.heads_at_point()[h];
     sum += havens2024_weights_term(at.xa, at.xat_centred, 0.0, at.xw_centred, 0.0, 0.0, at.softmax);
   }
   return gives(sum);
@@ -51,7 +51,7 @@ Evaluation around(const BoundContext& c) {
   UpRounded sum = values_term(c);
   const UpRounded eps = c.setting().around;
   for (std::size_t h = 0; h < c.heads().size(); ++h) {
-    const HeadAtPoint& at = c.point().heads[h];
+    const HeadAtPoint& at = c.heads_at_point()[h];
     const HeadNorms& norms = c.heads()[h];
     sum += havens2024_weights_term(at.xa, at.xat_centred, norms.a, at.xw_centred, norms.vo, eps,
                                    softmax_lipschitz);

@@ -11,7 +11,8 @@ template <class Score>
 UpRounded sum_of(const BoundContext& c, const Score& score) {
   UpRounded sum;
   for (const HeadNorms& h : c.heads()) {
-    sum += hu2024_specformer(score(h), h.vo, c.point().x_frobenius, c.setting().around, c.tokens());
+    sum += hu2024_specformer(score(h), h.vo, c.token_norms().x_frobenius, c.setting().around,
+                             c.tokens());
   }
   return sum;
 }

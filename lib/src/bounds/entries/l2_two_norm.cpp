@@ -113,7 +113,9 @@ std::span<const CatalogEntry> l2_two_norm_entries() {
   static constexpr std::array entries{
       entry("l2_2_sum",
             "L_2(n) s sum_h |W_Q|_2 |W_Q^T W_V W_O|_2, L_2(n) = min(n^(1/4) + 2c + 2 sqrt(c M), "
-            "sqrt(n) (4c + 1)) without a mask, c = W((n-1)/e)",
+            "sqrt(n) (4c + 1)) without a mask, c = W((n-1)/e), M = min(c (sqrt(n) + 1), (n-1) "
+            "W(1/e), "
+            "n^((1+x)/2)/(x exp 1)), 0 < x < 1",
             Norm::two, two_sum),
       entry("l2_2_concat",
             "L_2(n) s |W_O|_2 sqrt(sum_h |W_Q|_2^2 |W_Q^T W_V|_2^2), L_2(n) as in l2_2_sum",
@@ -139,7 +141,7 @@ std::span<const CatalogEntry> l2_two_norm_entries() {
       entry("l2_1_columns",
             "(sqrt(n) + 2c + 2M + 2 sqrt(c M sqrt(n))) s sum_h sqrt(D_out) |W_Q^T W_V W_O|_2 times "
             "the "
-            "longest row of W_Q, without a mask, c = W((n-1)/e)",
+            "longest row of W_Q, without a mask, c = W((n-1)/e), M as in l2_2_sum",
             Norm::one, one_columns)};
   return entries;
 }

@@ -79,7 +79,9 @@ Evaluation unit(const BoundContext& c) {
       return fails("a query, key or value may be longer than 1 in the RMS norm");
     }
   }
-  return gives(sum_of(c, [](const Functional&) { return UpRounded(1.0); }));
+  // The scale the layer computes with may exceed 1/d by a rounding.
+  return gives(
+      sum_of(c, [&](const Functional&) { return std::max(UpRounded(1.0), scale_times_d(c)); }));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ Evaluation at_point(const BoundContext& c) {
     return fails("weights at X are enclosed for dot-product attention only");
   }
   UpRounded largest;
-  for (const HeadAtPoint& head : c.point().heads) {
+  for (const HeadAtPoint& head : c.heads_at_point()) {
     largest = std::max(largest, head.*fact);
   }
   return gives(largest);

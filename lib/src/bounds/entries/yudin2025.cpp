@@ -11,8 +11,8 @@ Evaluation point(const BoundContext& c) {
   return unless({biased(c)}, [&] {
     UpRounded sum;
     for (std::size_t h = 0; h < c.heads().size(); ++h) {
-      const HeadAtPoint& at = c.point().heads[h];
-      sum += yudin2025_point(c.heads()[h].a, c.heads()[h].vo, at.p, c.point().x, at.g1);
+      const HeadAtPoint& at = c.heads_at_point()[h];
+      sum += yudin2025_point(c.heads()[h].a, c.heads()[h].vo, at.p, c.token_norms().x, at.g1);
     }
     return sum;
   });
@@ -22,7 +22,7 @@ Evaluation ball(const BoundContext& c) {
   return unless({biased(c)}, [&] {
     UpRounded sum;
     for (const HeadNorms& h : c.heads()) {
-      sum += yudin2025_ball(h.a, h.vo, c.point().x, c.setting().around, c.tokens());
+      sum += yudin2025_ball(h.a, h.vo, c.token_norms().x, c.setting().around, c.tokens());
     }
     return sum;
   });
