@@ -3,8 +3,10 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "dense_norms.hpp"
 #include "lipsa/attention/jacobian.hpp"
 #include "lipsa/bounds/catalog.hpp"
+#include "lipsa/bounds/havens2024.hpp"
 #include "lipsa/bounds/hu2024.hpp"
 #include "lipsa/bounds/yudin2025.hpp"
 #include "lipsa/linalg/spectral_norm.hpp"
@@ -104,6 +106,86 @@ TEST_CASE("bounds at a point: the golden layers, to the digits printed", "[bound
   }
   CHECK(best_bound(at, Norm::two).value >= g.norm);
   CHECK(best_bound(at, Norm::two).value <= g.fine);
+}
+
+TEST_CASE("havens2024_weights_term: by hand", "[bounds]") {
+  CHECK(havens2024_weights_term(3.0, 4.0, 2.0, 5.0, 7.0, 0.5, 0.25) == UpRounded(17.0));
+  CHECK(havens2024_weights_term(3.0, 4.0, 2.0, 5.0, 7.0, 0.0, 0.5) == UpRounded(17.5));
+  CHECK(havens2024_weights_term(3.0, 4.0, 2.0, 5.0, 7.0, 9.0, 0.0) == UpRounded(0.0));
+}
+
+TEST_CASE("havens2024_from_point: the formula by hand, on tokens with mean zero", "[bounds]") {
+  // D = 1, x = (1, -1), A = 2, W = 3, b = s W_K b_Q = 2: XA + b = (4, 0), XAT = (2, -2).
+  const MultiHead layer{.W_Q = Matrix{{2.0}},
+                        .W_K = Matrix{{1.0}},
+                        .W_V = Matrix{{3.0}},
+                        .b_Q = Vector::Constant(1, 2.0),
+                        .scale = 1.0};
+  const Matrix x{{1.0}, {-1.0}};
+  const Mask open = Mask::none();
+  const double around = GENERATE(0.0, 0.125, 2.0);
+  CAPTURE(around);
+  const BoundSetting setting{.layer = layer, .mask = open, .tokens = 2, .x = &x, .around = around};
+  const double root = std::sqrt(2.0);
+  const double p = test::dense_norm(Jacobian(layer, x).attention_weights(0));
+  CHECK(value("havens2024_from_point", setting) ==
+        Approx(3.0 * p + 0.5 * (4.0 + 2.0 * root + 2.0 * around) * (3.0 * root + 3.0 * around))
+            .epsilon(1e-12));
+}
+
+TEST_CASE("havens2024: attained without scores, heads and values taken together", "[bounds]") {
+  Rng rng(4);
+  MultiHead layer = test::random_layer(rng, AttentionKind::dot, {5, 3, 3, 2, 2, 4}, false);
+  layer.W_Q.setZero();
+  const Matrix x = normal_matrix(rng, 5, 3);
+  for (const Mask& mask : {Mask::none(), Mask::causal(), test::random_mask(rng, 5)}) {
+    CAPTURE(to_string(mask.kind()));
+    const BoundSetting setting{.layer = layer, .mask = mask, .tokens = 5, .x = &x};
+    const double norm = test::dense_norm(Jacobian(layer, x, mask).dense());
+    CHECK(norm < 0.9 * value("yudin2025_point", setting));  // which adds heads
+    for (const char* name :
+         {"havens2024_point", "havens2024_point_centred", "havens2024_from_point"}) {
+      CAPTURE(name);
+      CHECK(value(name, setting) >= norm * (1.0 - test::measurement_error));
+      CHECK(value(name, setting) <= norm * (1.0 + 1e-10));
+    }
+  }
+}
+
+TEST_CASE("havens2024: above |J| at X, and what X moves to stays within the bound from X",
+          "[bounds]") {
+  const auto shape = GENERATE(from_range(test::shapes));
+  const auto seed = GENERATE(range(1U, 5U));
+  CAPTURE(shape, seed);
+  Rng rng(seed, 11);
+  const MultiHead layer = test::random_layer(rng, AttentionKind::dot, shape, seed % 2 == 0);
+  Matrix x = std::pow(10.0, rng.uniform(-1.0, 0.5)) * normal_matrix(rng, shape.n, shape.D);
+  if (seed == 3) {
+    x.rowwise() += 10.0 * normal_matrix(rng, 1, shape.D).row(0);
+  }
+  const double around = std::pow(10.0, rng.uniform(-3.0, 1.0));
+  for (const Mask& mask : {Mask::none(), Mask::causal(), test::random_mask(rng, shape.n)}) {
+    CAPTURE(to_string(mask.kind()), around);
+    const BoundSetting at{.layer = layer, .mask = mask, .tokens = shape.n, .x = &x};
+    const BoundSetting from{
+        .layer = layer, .mask = mask, .tokens = shape.n, .x = &x, .around = around};
+    const double norm = test::dense_norm(Jacobian(layer, x, mask).dense());
+    const double plain = value("havens2024_point", at);
+    const double centred = value("havens2024_point_centred", at);
+    CHECK(norm <= centred * (1.0 + test::measurement_error));
+    CHECK(centred <= plain * (1.0 + 1e-10));
+    CHECK(centred <= value("havens2024_from_point", at) * (1.0 + 1e-10));
+    const double constant = value("havens2024_from_point", from);
+    CHECK(constant >= value("havens2024_from_point", at));
+    const Matrix y = attend(layer, x, mask);
+    for (int draw = 0; draw < 10; ++draw) {
+      Matrix step = normal_matrix(rng, shape.n, shape.D);
+      step *= around / step.norm() * (draw % 2 == 0 ? 1.0 : rng.uniform());
+      const double gain = (attend(layer, x + step, mask) - y).norm() / step.norm();
+      CHECK(gain <= constant * (1.0 + 1e-9));  // differences cancel
+    }
+    CHECK_FALSE(find_entry("havens2024_point").evaluate(from).holds);
+  }
 }
 
 }  // namespace
