@@ -73,6 +73,37 @@ TEST_CASE("UpRounded: two hundred constants of a thousand have log10 600", "[bou
   CHECK((product * small).value() >= 1.0);
 }
 
+TEST_CASE("exp of UpRounded: at or above e^x, by few units more than x has turns", "[bounds]") {
+  CHECK(exp(UpRounded(0.0)).value() >= 1.0);
+  CHECK(exp(UpRounded(0.0)).value() <= 1.0 + 10.0 * u);
+  Rng rng(2);
+  for (int draw = 0; draw < 20000; ++draw) {
+    const double x = draw % 3 == 0   ? std::ldexp(rng.uniform(), -60 * (draw % 2))
+                     : draw % 3 == 1 ? rng.uniform(0.0, 700.0)
+                                     : std::log(2.0) * std::floor(rng.uniform(0.0, 1000.0));
+    CAPTURE(x);
+    // 64 bits: their own error is far below that of 53.
+    const long double truth = std::exp(static_cast<long double>(x));
+    const double up = exp(UpRounded(x)).value();
+    CHECK(up >= truth * (1.0L - 0x1p-62L));
+    // Eight units u of std::exp, as trusted and as it may err, and those that x ln 2 turns cost.
+    CHECK(up <= truth * (1.0L + (20.0L + 5.0L * static_cast<long double>(x)) * u));
+  }
+}
+
+TEST_CASE("exp of UpRounded: beyond double it keeps its logarithm", "[bounds]") {
+  const double x = GENERATE(710.0, 1e5, 1e9, 1e15);
+  CAPTURE(x);
+  const long double log10_truth = static_cast<long double>(x) / std::log(10.0L);
+  CHECK(exp(UpRounded(x)).value() == infinity);
+  CHECK(exp(UpRounded(x)).log10_value() >= log10_truth);
+  CHECK(exp(UpRounded(x)).log10_value() <= log10_truth * (1.0L + 1e-14L));
+  CHECK(exp(UpRounded(x)) < exp(UpRounded(x) + x * 1e-12));
+  CHECK(exp(UpRounded(1e5)).log10_value() == Approx(43429.448190325).epsilon(1e-13));
+  CHECK(exp(UpRounded(1e300)) == UpRounded(infinity));
+  CHECK(exp(UpRounded(infinity)) == UpRounded(infinity));
+}
+
 TEST_CASE("UpRounded: zero, infinity and what is beyond 64 bits of exponent", "[bounds]") {
   CHECK(UpRounded().log10_value() == -infinity);
   CHECK((UpRounded() * infinity).value() == 0.0);
