@@ -47,7 +47,7 @@ Wide scaled(Wide x, int exponent) {
 }
 
 /// |A − middle 2^exponent|_F² 2^(−2 exponent).
-double squared_distance(const WideMatrix& exact, const EnclosedMatrix& a) {
+Wide squared_distance(const WideMatrix& exact, const EnclosedMatrix& a) {
   Wide sum = 0;
   for (Index i = 0; i < a.middle.rows(); ++i) {
     for (Index j = 0; j < a.middle.cols(); ++j) {
@@ -57,11 +57,12 @@ double squared_distance(const WideMatrix& exact, const EnclosedMatrix& a) {
       sum += difference * difference;
     }
   }
-  return static_cast<double>(sum);
+  return sum;
 }
 
 bool contains(const EnclosedMatrix& a, const WideMatrix& exact) {
-  return std::sqrt(squared_distance(exact, a)) <= a.error * (1.0 + 1e-15);
+  const Wide error = static_cast<Wide>(a.error);
+  return squared_distance(exact, a) <= error * error * static_cast<Wide>(1.0 + 1e-15);
 }
 
 Matrix middle_of(const EnclosedMatrix& a) {
