@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <optional>
 
 #include "lipsa/attention/cosine.hpp"
@@ -38,16 +39,14 @@ constexpr std::array scalars{
 
 std::vector<std::string_view> layer_names() {
   std::vector<std::string_view> names;
-  for (const auto& field : matrices) {
-    names.push_back(field.name);
-  }
-  for (const auto& field : vectors) {
-    names.push_back(field.name);
-  }
+  const auto add = [&](const auto& fields) {
+    std::transform(fields.begin(), fields.end(), std::back_inserter(names),
+                   [](const auto& field) { return field.name; });
+  };
+  add(matrices);
+  add(vectors);
   names.emplace_back("heads");
-  for (const auto& field : scalars) {
-    names.push_back(field.name);
-  }
+  add(scalars);
   return names;
 }
 

@@ -70,10 +70,10 @@ void scaled_digits(Whole& result, const arf_t x, long k, Toward toward) {
 /// A decimal number at or below (above) x ≥ 0.
 std::string decimal(const arf_t x, Toward toward) {
   const bool below = toward == Toward::below;
-  if (arf_is_zero(x)) {
+  if (arf_is_zero(x) != 0) {
     return "0";
   }
-  if (!arf_is_finite(x)) {
+  if (arf_is_finite(x) == 0) {
     return below ? "0" : "inf";
   }
   const long e = arf_abs_bound_lt_2exp_si(x);  // x < 2^e ≤ 2 x
@@ -131,7 +131,7 @@ void use_flint_on_this_thread() {
 }
 
 double Real::lower() const {
-  if (arf_is_nan(arb_midref(x_)) || !arb_is_finite(x_)) {
+  if (arb_is_finite(x_) == 0) {
     return -std::numeric_limits<double>::infinity();
   }
   Float bound;
@@ -140,7 +140,7 @@ double Real::lower() const {
 }
 
 double Real::upper() const {
-  if (arf_is_nan(arb_midref(x_)) || !arb_is_finite(x_)) {
+  if (arb_is_finite(x_) == 0) {
     return std::numeric_limits<double>::infinity();
   }
   Float bound;
@@ -149,7 +149,7 @@ double Real::upper() const {
 }
 
 std::string Real::lower_text() const {
-  if (!arb_is_finite(x_)) {
+  if (arb_is_finite(x_) == 0) {
     return "0";
   }
   Float bound;
@@ -158,7 +158,7 @@ std::string Real::lower_text() const {
 }
 
 std::string Real::upper_text() const {
-  if (!arb_is_finite(x_)) {
+  if (arb_is_finite(x_) == 0) {
     return "inf";
   }
   Float bound;

@@ -44,7 +44,7 @@ class Real {
   std::string upper_text() const;
 
  private:
-  arb_t x_;
+  arb_t x_{};
 };
 
 /// A matrix of balls, row by row.

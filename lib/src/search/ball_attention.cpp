@@ -261,7 +261,7 @@ Reals head_outputs(const MultiHead& layer, const Mask& mask, const Reals& x, con
         arb_mul(dp(0, j), dp(0, j), row.slope()(0, j), bits);
       }
       for (Index a = 0; a < d_v; ++a) {
-        const arb_ptr o = out(i, h * d_v + a);
+        arb_struct* const o = out(i, h * d_v + a);
         arb_dot(o, nullptr, 0, dp(0, 0), 1, at.v(0, a), d_v, n, bits);
         arb_dot(o, o, 0, row.p()(0, 0), 1, d.v(0, a), d_v, n, bits);
       }
