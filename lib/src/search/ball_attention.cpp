@@ -77,7 +77,7 @@ Reals normalise(Reals& z, Reals& dz, double epsilon, Index bits) {
   const Real eps(epsilon);
   Real along;
   for (Index i = 0; i < z.rows(); ++i) {
-    const arb_ptr r = inverse(i, 0);
+    arb_struct* const r = inverse(i, 0);
     arb_dot(r, eps, 0, z(i, 0), 1, z(i, 0), 1, z.cols(), bits);
     arb_rsqrt(r, r, bits);
     _arb_vec_scalar_mul(z(i, 0), z(i, 0), z.cols(), r, bits);

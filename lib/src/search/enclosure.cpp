@@ -352,7 +352,7 @@ Real castin_mean_field(const BoundSetting& setting) {
 /// At or above the column sums of P where no gradient of a score is longer than r/R: the count of
 /// tokens that see one, exp(2r) without a mask, (1 + 1/2 + … + 1/n) exp(2r) with a causal one.
 Real column_sum(const BoundSetting& setting, const Real& r) {
-  const Real count = whole(mask_facts(setting.mask, setting.tokens).most_seeing);
+  Real count = whole(mask_facts(setting.mask, setting.tokens).most_seeing);
   if (setting.mask.kind() == Mask::Kind::arbitrary) {
     return count;
   }

@@ -21,7 +21,6 @@
 namespace lipsa {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::array norms{Norm::one, Norm::two, Norm::inf, Norm::max_token};
 
 /// The dense Jacobian's norm and a direction that attains it.
@@ -373,9 +372,9 @@ std::vector<FalsifyTally> falsify(const FalsifyOptions& options, std::int64_t fi
   const auto kinds = kinds_of(entries);
 
   const auto fresh = [&] {
-    std::vector<FalsifyTally> tallies;
-    for (const CatalogEntry* entry : entries) {
-      tallies.push_back({.name = std::string(entry->name)});
+    std::vector<FalsifyTally> tallies(entries.size());
+    for (std::size_t e = 0; e < entries.size(); ++e) {
+      tallies[e].name = entries[e]->name;
     }
     return tallies;
   };
@@ -459,8 +458,10 @@ std::optional<Witness> violation(const CatalogEntry& entry, const FalsifyTrial& 
                   .norm = entry.norm,
                   .exceeds = claimed,
                   .bound = std::string(entry.name),
-                  .radius = entry.domain == Domain::token_ball ? t.radius : infinity,
                   .x = t.x};
+  if (entry.domain == Domain::token_ball) {
+    witness.radius = t.radius;
+  }
   if (entry.domain == Domain::from_point) {
     witness.form = WitnessForm::pair;
     witness.x = t.centre;

@@ -8,13 +8,13 @@
 namespace lipsa {
 namespace {
 
-Evaluation half(const BoundContext&) {
+Evaluation half(const BoundContext& /*unused*/) {
   return gives(softmax_lipschitz);
 }
-Evaluation one(const BoundContext&) {
+Evaluation one(const BoundContext& /*unused*/) {
   return gives(1.0);
 }
-Evaluation quarter(const BoundContext&) {
+Evaluation quarter(const BoundContext& /*unused*/) {
   return gives(0.25);
 }
 
