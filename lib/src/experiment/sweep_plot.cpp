@@ -141,13 +141,14 @@ std::vector<Curve> curves_of(const std::vector<SweepRow>& rows, const Axis& axis
       witness.emplace_back(x, row->lower_bound_witness);
       norms.emplace_back(x, row->local_norm);
     }
-    const int shape = 5 + 2 * (group_number++ % 5);  // filled, told apart without colour too
+    const int shape = 5 + 2 * (group_number % 5);  // filled, told apart without colour too
+    const int mark = 1 + group_number++ % 3;       // plus, cross, star
     ++colour;
     add("lower bound, best start" + suffix,
         fmt::format("linespoints lw 1 pt {} ps 0.8 lc {}", shape, colour), best);
     add("lower bound, starts 2 to 5" + suffix, fmt::format("points pt 6 ps 1.1 lc {}", colour),
         others);
-    add("lower bound, witness" + suffix, fmt::format("points pt 2 ps 1.2 lc {}", ++colour),
+    add("lower bound, witness" + suffix, fmt::format("points pt {} ps 1.2 lc {}", mark, ++colour),
         witness);
     add("local norm at the input, estimate" + suffix,
         fmt::format("points pt 4 ps 1.2 lc {}", ++colour), norms);
@@ -166,7 +167,9 @@ std::string sweep_gnuplot(const std::vector<SweepRow>& rows) {
   if (curves.empty()) {
     return {};
   }
-  std::string out = "# Draws sweep.svg and sweep.png: gnuplot sweep.gp\nset encoding utf8\n";
+  std::string out =
+      "# Draws sweep.svg and sweep.png: gnuplot sweep.gp\nset encoding utf8\n"
+      "set linetype 5 lc rgb \"#7a5c00\"\n";  // for the yellow that paper swallows
   double least = std::numeric_limits<double>::infinity();
   double most = 0.0;
   for (std::size_t c = 0; c < curves.size(); ++c) {
