@@ -160,5 +160,38 @@ TEST_CASE("castin2024: biases of the queries are refused", "[bounds]") {
   }
 }
 
+TEST_CASE("castin2024_lower_bound: the values of the tables, below |J| at the extremal tokens",
+          "[bounds]") {
+  const auto [n, bound, norm] =
+      GENERATE(table<Index, double, double>({{2, 0.9890130574, 1.1736182497},
+                                             {5, 1.9149091247, 2.3418481444},
+                                             {10, 2.7273199128, 3.9783985098},
+                                             {50, 4.5326781902, 12.0355811069},
+                                             {100, 4.7385077825, 16.1590197578}}));
+  CAPTURE(n);
+  const double lower = castin2024_lower_bound(2.0, -1.0, 1.5, n);
+  CHECK(lower == Approx(bound).epsilon(0).margin(6e-11));
+  CHECK(lower <= norm);
+  CHECK_THROWS_AS(castin2024_lower_bound(-1.0, 1.0, 1.0, 3), std::invalid_argument);
+  CHECK_THROWS_AS(castin2024_lower_bound(1.0, -1.0, -1.0, 3), std::invalid_argument);
+  CHECK_THROWS_AS(castin2024_lower_bound(1.0, -1.0, 1.0, 1), std::invalid_argument);
+}
+
+TEST_CASE("castin2024: the other family of extremal tokens", "[bounds]") {
+  const auto [n, norm] = GENERATE(table<Index, double>({{2, 1.5373425824},
+                                                        {5, 2.0319330179},
+                                                        {10, 2.0263414809},
+                                                        {50, 1.3629120909},
+                                                        {100, 1.1846481252}}));
+  CAPTURE(n);
+  const MultiHead layer = head_of(Matrix{{2.0, 0.0}, {0.0, -0.1}});
+  Matrix x = Matrix::Zero(n, 2);
+  x.col(0).setConstant(0.75);
+  x(0, 0) = 1.5;
+  const double measured = dense_norm(Jacobian(layer, x).dense());
+  CHECK(measured == Approx(norm).epsilon(0).margin(6e-11));
+  CHECK(castin2024_lower_bound(2.0, -0.1, 1.5, n) <= measured);
+}
+
 }  // namespace
 }  // namespace lipsa

@@ -23,7 +23,7 @@ UpRounded printed_formula(const MultiHead& layer, Index n) {
 }
 
 double dense_norm(const Matrix& a) {
-  return Eigen::BDCSVD<Eigen::MatrixXd>(a).singularValues()(0);
+  return Eigen::JacobiSVD<Eigen::MatrixXd>(a).singularValues()(0);
 }
 
 TEST_CASE("kim2021_inf: unit weights give the values of figure 2", "[bounds]") {

@@ -14,8 +14,9 @@ namespace lipsa::test {
 /// What rounding of a dense Jacobian and its singular values may add to a measured norm.
 inline constexpr double measurement_error = 1e-12;
 
+/// By Jacobi: Eigen 3.4's BDCSVD was seen 5 % off on a 16 × 16 block matrix.
 inline double dense_norm(const Matrix& a) {
-  return Eigen::BDCSVD<Eigen::MatrixXd>(a).singularValues()(0);
+  return Eigen::JacobiSVD<Eigen::MatrixXd>(a).singularValues()(0);
 }
 
 /// The max-token norm of J of D_out × D blocks, from below.

@@ -38,4 +38,18 @@ UpRounded castin2024_mean_field(const UpRounded& a, const UpRounded& v, const Up
 UpRounded castin2024_code(const UpRounded& v, const UpRounded& diameter, const UpRounded& gradient,
                           Index tokens);
 
+/// Below the Lipschitz constant in the 2-norm of one head with W_V = I, D ≥ 2, on |x_i|_2 ≤ R,
+/// rounded downwards: √(n−1)/(1 + (n−1) e^(−2R²γ)), γ = max(−γ_min, γ_max/8) for the extreme real
+/// eigenvalues of A. It is |J|_2 at most at the tokens that analytic_starts calls "eigenvector": u
+/// a unit eigenvector of Aᵀ, x_1 = R u and the others ½ R u when γ_max > 8 |γ_min|, else x_1 = −R u
+/// and the others R u.
+///
+/// \param gamma_max, gamma_min  finite; γ > 0
+/// \param radius  ≥ 0, finite
+/// \param tokens  ≥ 2
+/// \throws std::invalid_argument
+/// \source Proposition 3.4, number recalled.
+/// \test   tests/bounds/castin2024_test.cpp
+double castin2024_lower_bound(double gamma_max, double gamma_min, double radius, Index tokens);
+
 }  // namespace lipsa
