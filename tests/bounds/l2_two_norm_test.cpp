@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 
 #include "dense_norms.hpp"
 #include "lipsa/attention/jacobian.hpp"
@@ -295,7 +296,22 @@ TEST_CASE("l2_core_2, l2_core_rows, l2_core_columns: above the norms of the core
         const Matrix blocks = block_norms(j, d, d);
         const double allowed = 1.0 + measurement_error;
         CHECK(dense_norm(j) <= l2_core_2(core).value() * allowed);
-        CHECK(dense_norm(j) <= l2_core_interpolated_2(core).value() * allowed);
+        CHECK(dense_norm(j) <= l2_core_interpolated(core, 2.0).value() * allowed);
+        for (const double p : {1.0, 1.5, 3.0, 10.0}) {  // of random vectors, p over tokens
+          const Vector v = normal_matrix(rng, n * d, 1);
+          const Matrix jv = (j * v).reshaped<Eigen::RowMajor>(n, d);
+          const auto length = [&](const Matrix& x) {
+            return x.rowwise().norm().lpNorm<Eigen::Infinity>() *
+                   std::pow((x.rowwise().norm() /
+                             std::max(1e-300, x.rowwise().norm().lpNorm<Eigen::Infinity>()))
+                                .array()
+                                .pow(p)
+                                .sum(),
+                            1.0 / p);
+          };
+          CHECK(length(jv) <= l2_core_interpolated(core, p).value() * allowed *
+                                  length(v.reshaped<Eigen::RowMajor>(n, d)));
+        }
         CHECK(blocks.rowwise().sum().maxCoeff() <= l2_core_rows(core).value() * allowed);
         CHECK(blocks.colwise().sum().maxCoeff() <= l2_core_columns(core).value() * allowed);
         CHECK(test::dense_max_token(j, d, d) <= l2_core_rows(core).value() * allowed);
@@ -308,12 +324,19 @@ TEST_CASE("l2_core_2, l2_core_rows, l2_core_columns: above the norms of the core
   CHECK(worst > 0.7);
 }
 
-TEST_CASE("l2_core_rows, l2_core_columns, l2_core_interpolated_2: by hand", "[bounds]") {
+TEST_CASE("l2_core_rows, l2_core_columns, l2_core_interpolated: by hand", "[bounds]") {
   const L2Core core{.c = 3.0, .columns = 4.0, .moment = 12.0, .tokens = 1e6};
   CHECK(l2_core_rows(core).value() == 13.0);
   CHECK(l2_core_columns(core).value() == 4.0 + 6.0 + 24.0 + 2.0 * 12.0);
   CHECK(l2_core_2(core).value() == 2.0 + 6.0 + 2.0 * 6.0);
-  CHECK(l2_core_interpolated_2(core).value() == Approx(std::sqrt(13.0 * 58.0)).epsilon(1e-14));
+  CHECK(l2_core_interpolated(core, 2.0).value() == Approx(std::sqrt(13.0 * 58.0)).epsilon(1e-14));
+  const double third = std::pow(13.0, 2.0 / 3.0) * std::cbrt(58.0);
+  CHECK(l2_core_interpolated(core, 3.0).value() >= third * (1.0 - 1e-15));
+  CHECK(l2_core_interpolated(core, 3.0).value() <= third * (1.0 + 1e-13));
+  CHECK(l2_core_interpolated(core, 1.0).value() == Approx(58.0).epsilon(1e-13));
+  const double infinity = std::numeric_limits<double>::infinity();
+  CHECK(l2_core_interpolated(core, infinity).value() == Approx(13.0).epsilon(1e-13));
+  CHECK_THROWS_AS(l2_core_interpolated(core, 0.5), std::invalid_argument);
   const L2Core few{.c = 3.0, .columns = 4.0, .moment = 12.0, .tokens = 1.0};
   CHECK(l2_core_2(few).value() == 13.0);
 }

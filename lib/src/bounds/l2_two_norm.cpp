@@ -67,8 +67,20 @@ UpRounded l2_core_columns(const L2Core& core) {
          2.0 * sqrt(core.c * core.moment * core.columns);
 }
 
-UpRounded l2_core_interpolated_2(const L2Core& core) {
-  return sqrt(l2_core_rows(core) * l2_core_columns(core));
+UpRounded l2_core_interpolated(const L2Core& core, double p) {
+  require(p >= 1.0, "l2_core_interpolated: p must be at least 1, got {}", p);
+  const UpRounded rows = l2_core_rows(core);
+  const UpRounded columns = l2_core_columns(core);
+  if (p == 2.0) {
+    return sqrt(rows * columns);
+  }
+  const Ball share = std::isinf(p) ? Ball(0.0) : Ball(1.0) / Ball(p);
+  const auto log_of = [](const UpRounded& x) {  // x ≥ 1
+    const double log = std::log(x.value());
+    return Ball(log, 8.0 * Ball::u * (log + 1.0));
+  };
+  const Ball power = (Ball(1.0) - share) * log_of(rows) + share * log_of(columns);
+  return std::min(std::max(rows, columns), UpRounded(exp(power).upper()));
 }
 
 }  // namespace lipsa

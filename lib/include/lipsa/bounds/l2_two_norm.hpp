@@ -60,8 +60,14 @@ UpRounded l2_core_rows(const L2Core& core);
 /// |z_j − m_i| ≤ |z_j − z_i| + √c.
 UpRounded l2_core_columns(const L2Core& core);
 
-/// With p over tokens, 2 over features: rows^(1 − 1/p) columns^(1/p), here p = 2 by Schur's test on
-/// the matrix of block norms.
-UpRounded l2_core_interpolated_2(const L2Core& core);
+/// With p over tokens, 2 over features: rows^(1 − 1/p) columns^(1/p), by interpolation between the
+/// row and column sums of the matrix of block norms. At d = 1 it is the plain p-norm. At p = 2,
+/// Schur's test, without the rounding of a power.
+///
+/// \param p  ≥ 1, may be infinite
+/// \throws std::invalid_argument
+/// \source Riesz–Thorin for matrices of nonnegative numbers.
+/// \test   tests/bounds/l2_two_norm_test.cpp
+UpRounded l2_core_interpolated(const L2Core& core, double p);
 
 }  // namespace lipsa

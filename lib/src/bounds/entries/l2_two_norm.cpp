@@ -60,7 +60,7 @@ Evaluation two_interpolated(const BoundContext& c) {
   return visible(c, [&] {
     const UpRounded weights =
         std::min({heads_sum(c), heads_concat(c), scale(c) * c.fused().in * c.fused().out});
-    return l2_core_interpolated_2(core(c)) * weights;
+    return l2_core_interpolated(core(c), 2.0) * weights;
   });
 }
 Evaluation max_token_sum(const BoundContext& c) {
