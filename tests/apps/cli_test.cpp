@@ -462,6 +462,14 @@ TEST_CASE_METHOD(CliTest, "lipsa counterexample: refutes with 1, and verify prov
   CHECK_THAT(verdict.out, Catch::StartsWith("PROVED: "));
 }
 
+TEST_CASE_METHOD(CliTest, "README: the proof of its counterexample is what the program prints",
+                 "[cli]") {
+  CHECK(lipsa("counterexample --refute kim2021_2_printed").code == 1);
+  const Outcome verdict = lipsa("verify witness.npz");
+  CHECK(verdict.code == 0);
+  CHECK_THAT(get_bytes(LIPSA_README), Contains("```text\n" + verdict.out + "```"));
+}
+
 TEST_CASE_METHOD(CliTest,
                  "lipsa counterexample: 0 for what is true, 4 for what is open, 5 unwritten",
                  "[cli]") {
