@@ -237,8 +237,10 @@ MultiHead random_layer(Rng& rng, AttentionKind kind, Index D, Index H, Index d, 
                        Index D_out) {
   const auto pick = [&](std::uint64_t count) { return rng.next() % count; };
   const auto weight = [&](Index rows, Index cols) -> Matrix {
-    return std::pow(10.0, rng.uniform(-3.0, 3.0)) / std::sqrt(static_cast<double>(rows)) *
-           normal_matrix(rng, rows, cols);
+    // Draws stand in statements of their own: compilers differ in the order of operands.
+    const double size =
+        std::pow(10.0, rng.uniform(-3.0, 3.0)) / std::sqrt(static_cast<double>(rows));
+    return size * normal_matrix(rng, rows, cols);
   };
   MultiHead layer{.kind = kind, .heads = H, .W_Q = weight(D, H * d), .W_V = weight(D, H * d_v)};
   const bool tied = kind == AttentionKind::l2;
@@ -296,15 +298,18 @@ FalsifyTrial falsify_trial(AttentionKind kind, std::uint64_t seed, std::int64_t 
   const Index D = 1 + pick(5);
   const Index H = 1 + pick(3);
   FalsifyTrial t;
-  t.layer = random_layer(rng, kind, D, H, 1 + pick(3), 1 + pick(3), 1 + pick(5));
+  const Index D_out = 1 + pick(5);
+  const Index d_v = 1 + pick(3);
+  const Index d = 1 + pick(3);
+  t.layer = random_layer(rng, kind, D, H, d, d_v, D_out);
   t.mask = pick(3) == 0 ? Mask::causal() : pick(4) == 0 ? random_mask(rng, n) : Mask::none();
   // The size of tokens at which scores are of order one, give or take three decades.
   const double queries = t.layer.W_Q.norm();
   const double keys = kind == AttentionKind::l2 ? queries : t.layer.W_K.norm();
   const double strength = std::sqrt(queries * keys * t.layer.score_scale());
   const double unit = strength > 0.0 ? 1.0 / strength : 1.0;
-  const double size =
-      std::pow(10.0, rng.uniform(-3.0, 3.0)) * (pick(2) == 0 ? 1.0 : std::min(unit, 1e6));
+  const double decades = std::pow(10.0, rng.uniform(-3.0, 3.0));
+  const double size = decades * (pick(2) == 0 ? 1.0 : std::min(unit, 1e6));
   t.x = size * normal_matrix(rng, n, D);
   const auto start = pick(8);
   if (start == 0) {
@@ -337,7 +342,8 @@ FalsifyTrial falsify_trial(AttentionKind kind, std::uint64_t seed, std::int64_t 
       t.x = ascent.best().x;
     }
   }
-  complete(t, std::pow(10.0, rng.uniform(-3.0, 0.5)) * size * normal_matrix(rng, n, D));
+  const double distance = std::pow(10.0, rng.uniform(-3.0, 0.5)) * size;
+  complete(t, distance * normal_matrix(rng, n, D));
   return t;
 }
 

@@ -44,7 +44,9 @@ FalsifyTrial small_trial(AttentionKind kind, std::uint64_t seed, std::int64_t k)
     t.layer.scale = pick(2) == 0 ? 0.01 : 4.0;
   }
   t.mask = pick(2) == 0 ? Mask::causal() : Mask::none();
-  t.x = simple_matrix(rng, n, D) * (pick(2) == 0 ? 1.0 : 10.0);
+  const double size =
+      pick(2) == 0 ? 1.0 : 10.0;  // drawn first: compilers differ in the order of operands
+  t.x = size * simple_matrix(rng, n, D);
   complete(t, simple_matrix(rng, n, D));
   return t;
 }
