@@ -238,7 +238,8 @@ bool run_gnuplot(const fs::path& folder, const std::string& script) {
          WEXITSTATUS(status) == 0;
 }
 
-void draw(const fs::path& folder, const std::vector<SweepRow>& rows, bool quiet) {
+/// The names of the files written, to be listed.
+std::string draw(const fs::path& folder, const std::vector<SweepRow>& rows, bool quiet) {
   for (const char* picture : {"sweep.svg", "sweep.png", "sweep.gp"}) {  // never those of other rows
     std::error_code ignored;
     fs::remove(folder / picture, ignored);
@@ -246,13 +247,15 @@ void draw(const fs::path& folder, const std::vector<SweepRow>& rows, bool quiet)
   const std::string script = sweep_gnuplot(rows);
   if (script.empty()) {
     note(quiet, "No picture: the configurations span no axis.");
-    return;
+    return "";
   }
   write_file_atomically(folder / "sweep.gp", script);
   if (!run_gnuplot(folder, "sweep.gp")) {
     note(quiet, fmt::format("No picture: gnuplot is missing or failed. The script is {}.",
                             (folder / "sweep.gp").string()));
+    return ", sweep.gp";
   }
+  return ", sweep.svg, sweep.png, sweep.gp";
 }
 
 std::string meta_json(Arguments arguments, double seconds, Index threads) {
@@ -315,12 +318,11 @@ bool run_sweep(const Sweep& sweep, const fs::path& folder, const Options& o, Arg
   write_file_atomically(folder / "sweep.json", sweep_json(sweep, rows));
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   write_file_atomically(folder / "sweep.meta.json", meta_json(arguments, seconds, threads));
-  draw(folder, rows, o.quiet);
+  const std::string pictures = draw(folder, rows, o.quiet);
   journal.remove();
   fmt::print("{}", render(sweep, rows, format));
   note(o.quiet,
-       fmt::format("{}: sweep.csv, sweep.json, sweep.meta.json, sweep.svg, sweep.png, sweep.gp",
-                   folder.string()));
+       fmt::format("{}: sweep.csv, sweep.json, sweep.meta.json{}", folder.string(), pictures));
   return std::all_of(rows.begin(), rows.end(), [](const SweepRow& row) { return row.settled(); });
 }
 

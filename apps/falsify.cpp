@@ -111,7 +111,11 @@ int run(Arguments arguments) {
   if (o.resume && fs::exists(state)) {
     progress = read_progress(state, options);
   }
-  bool violated = false;
+  const auto any_violated = [&] {
+    return std::any_of(progress.tallies.begin(), progress.tallies.end(),
+                       [](const FalsifyTally& t) { return t.worst() > 1.0 + measurement_error; });
+  };
+  bool violated = any_violated();
   {
     Progress bar(o.quiet, "falsify");
     while (progress.next < o.trials && !violated) {
@@ -120,9 +124,7 @@ int run(Arguments arguments) {
       merge(progress.tallies, lipsa::falsify(options, progress.next, count));
       progress.next += count;
       write_progress(state, options, progress);
-      violated =
-          std::any_of(progress.tallies.begin(), progress.tallies.end(),
-                      [](const FalsifyTally& t) { return t.worst() > 1.0 + measurement_error; });
+      violated = any_violated();
     }
   }
   const Table table = falsify_table(progress.tallies);

@@ -75,6 +75,15 @@ TEST_CASE("answer: certified values are at or below the doubles and next to them
   CHECK(certified >= 2);
 }
 
+TEST_CASE("answer: what is refuted is not certified", "[experiment]") {
+  MultiHead layer = test::unit_layer(AttentionKind::l2);
+  layer.W_Q(0, 0) = 5.0;
+  const BoundAnswer found = answer({.layer = layer, .tokens = 2, .restarts = 0, .certify = true});
+  for (std::size_t k = 0; k < found.bounds.size(); ++k) {
+    CHECK((found.bounds[k].holds || std::isnan(found.certified[k])));
+  }
+}
+
 TEST_CASE("answer: around x, pairs and the ball are bounded", "[experiment]") {
   Rng rng(22);
   BoundQuestion question{

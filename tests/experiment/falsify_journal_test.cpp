@@ -35,5 +35,31 @@ TEST_CASE("falsify journal: another run, and what is no journal, are refused", "
   CHECK_THROWS_AS(read_progress(folder / "empty.json", options), std::runtime_error);
 }
 
+TEST_CASE("falsify journal: a state that no run can have is refused", "[experiment]") {
+  const TemporaryFolder folder;
+  const FalsifyOptions options{.bounds = {"sharp_l2_inf", "dot_ball_2_sum"}};
+  const FalsifyProgress good{.next = 50, .tallies = falsify(options, 0, 50)};
+  const auto refused = [&](const FalsifyProgress& state) {
+    write_progress(folder / "state.json", options, state);
+    CHECK_THROWS_WITH(read_progress(folder / "state.json", options),
+                      Catch::Contains("no state of this run"));
+  };
+  FalsifyProgress bad = good;
+  std::swap(bad.tallies[0], bad.tallies[1]);
+  refused(bad);
+  bad = good;
+  bad.tallies.pop_back();
+  refused(bad);
+  bad = good;
+  bad.tallies[0].trials = 51;
+  refused(bad);
+  bad = good;
+  bad.tallies[0].worst_ratio = -1.0;
+  refused(bad);
+  bad = good;
+  bad.tallies[1].worst_trial = 50;
+  refused(bad);
+}
+
 }  // namespace
 }  // namespace lipsa

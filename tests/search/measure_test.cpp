@@ -41,14 +41,26 @@ TEST_CASE("local_norm: the dense Jacobian's norms, with a proven lower bound jus
 
 TEST_CASE("local_norm: an overflow is a status, a zero map has norm zero", "[search]") {
   MultiHead layer = test::unit_layer(AttentionKind::dot);
-  const LocalNorm beyond =
-      local_norm(layer, Matrix::Constant(2, 1, 1e200), Mask::none(), Norm::inf);
+  const LocalNorm beyond = local_norm(layer, Matrix{{1e200}, {-1e200}}, Mask::none(), Norm::inf);
   CHECK(beyond.status == "non-finite");
   CHECK(beyond.lower_bound == 0.0);
   layer.W_V.setZero();
   const LocalNorm zero = local_norm(layer, Matrix::Ones(2, 1), Mask::none(), Norm::two);
   CHECK(zero.estimate == 0.0);
   CHECK(zero.lower_bound == 0.0);
+}
+
+TEST_CASE("local_norm: a bias of the keys, however large, does nothing to dot-product attention",
+          "[search]") {
+  MultiHead layer = test::unit_layer(AttentionKind::dot);
+  layer.b_Q = Vector::Constant(1, 1.3);
+  const Matrix x{{0.3}, {-0.7}, {1.1}};
+  const LocalNorm without = local_norm(layer, x, Mask::none(), Norm::one);
+  layer.b_K = Vector::Constant(1, 1.37e20);
+  const LocalNorm with = local_norm(layer, x, Mask::none(), Norm::one);
+  CHECK(with.estimate == Approx(without.estimate).epsilon(1e-13));
+  CHECK(with.estimate == Approx(2.9412740192198).epsilon(1e-12));
+  CHECK(with.status == "converged");
 }
 
 }  // namespace

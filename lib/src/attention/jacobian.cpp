@@ -214,9 +214,10 @@ Jacobian::State::State(const MultiHead& layer_in, const ConstMatrixRef& x, const
     }
     if (layer.kind == AttentionKind::dot) {
       scores = DotProductScores{s};
-      features.leftCols(2 * H * d()).rowwise() += shift.head(2 * H * d());
+      // What is common to all keys, b_K too, adds a constant to a row of scores, which the softmax
+      // forgets; here it would only cost digits.
+      features.leftCols(H * d()).rowwise() += shift.head(H * d());
       add_bias(features.leftCols(H * d()), layer.b_Q);
-      add_bias(features.middleCols(H * d(), H * d()), layer.b_K);
     } else {
       if (!tied()) {  // q_i − k_j keeps what the two shifts differ by
         features.leftCols(H * d()).rowwise() += mean * (layer.W_Q - layer.W_K);

@@ -81,7 +81,8 @@ BoundAnswer answer(const BoundQuestion& question) {
     return a.holds != b.holds ? a.holds : a.holds && a.log10_value < b.log10_value;
   });
   for (const Bound& bound : answer.bounds) {
-    const auto certified = question.certify ? certified_bound(setting, bound.name) : std::nullopt;
+    const auto certified =
+        question.certify && bound.holds ? certified_bound(setting, bound.name) : std::nullopt;
     answer.certified.push_back(certified.value_or(nan));
   }
   measure(question, answer);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -64,9 +65,19 @@ FalsifyProgress read_progress(const std::filesystem::path& path, const FalsifyOp
   } catch (const std::invalid_argument& e) {
     throw std::runtime_error(fmt::format("{}: malformed: {}", path.string(), e.what()));
   }
-  if (progress.next < 0) {
-    throw std::runtime_error(
-        fmt::format("{}: malformed: next is {}", path.string(), progress.next));
+  const auto fresh = falsify(options, 0, 0);
+  bool sound = progress.next >= 0 && progress.tallies.size() == fresh.size();
+  for (std::size_t e = 0; sound && e < fresh.size(); ++e) {
+    const FalsifyTally& t = progress.tallies[e];
+    const auto ratio = [](double r) { return r >= 0.0 && std::isfinite(r); };
+    const auto trial = [&](std::int64_t k) { return k >= -1 && k < progress.next; };
+    sound = t.name == fresh[e].name && t.trials >= 0 && t.trials <= progress.next &&
+            ratio(t.worst_ratio) && ratio(t.worst_ratio_one_token) && trial(t.worst_trial) &&
+            trial(t.worst_trial_one_token);
+  }
+  if (!sound) {
+    throw std::runtime_error(fmt::format(
+        "{}: it is no state of this run: an entry or a number is out of place", path.string()));
   }
   return progress;
 }

@@ -400,8 +400,8 @@ void write_witness(const std::filesystem::path& npz, const Witness& w, const Wit
   people["verify"] = fmt::format("lipsa verify {}", npz.filename().string());
   const std::string text = people.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 
+  write_file_atomically(path_json, text);  // the .npz last: where it is, both are
   write_npz(npz, members);
-  write_file_atomically(path_json, text);
 }
 
 Witness read_witness(const std::filesystem::path& npz) {

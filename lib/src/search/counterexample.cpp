@@ -399,12 +399,19 @@ Counterexample find_counterexample(const MultiHead& layer, const Mask& mask, Ind
   if (layer.kind == AttentionKind::dot || layer.kind == AttentionKind::l2_untied) {
     grow(layer, mask, tokens, options, result);
     if (result.outcome != Counterexample::Outcome::found) {
-      result.reason = !tokens_of(mask, tokens) ? std::string("no token sees itself and another")
-                                               : fmt::format(
-                                                     "no double solves the equation of the family "
-                                                     "closely enough; the best pair has a ratio "
-                                                     "of {}",
-                                                     result.ratio_lower_bound);
+      if (growths_of(layer).empty()) {
+        result.reason =
+            fmt::format("no head has {} and W_V W_O not 0: the family grows nowhere",
+                        layer.kind == AttentionKind::dot ? "W_Q W_K^T" : "(W_Q - W_K) W_K^T");
+      } else if (!tokens_of(mask, tokens)) {
+        result.reason = std::string("no token sees itself and another");
+      } else {
+        result.reason = fmt::format(
+            "no double solves the equation of the family closely enough; the best pair has a ratio "
+            "of "
+            "{}",
+            result.ratio_lower_bound);
+      }
     }
     return result;
   }

@@ -10,6 +10,9 @@
 namespace lipsa {
 namespace {
 
+/// Between an estimate and what is proved of it.
+constexpr double agreement = 1e-3;
+
 Vector signs(const ConstVectorRef& row) {
   return row.unaryExpr([](double e) { return e < 0.0 ? -1.0 : 1.0; });
 }
@@ -69,6 +72,12 @@ LocalNorm local_norm(const MultiHead& layer, const ConstMatrixRef& x, const Mask
     norm.status = "non-finite";
   } else if (!norm.direction.isZero(0.0)) {
     norm.lower_bound = lower_bound_local_norm(layer, x, mask, p, norm.direction);
+    // The estimate has no proof: where what is proved disagrees by more than rounding, say so.
+    const bool close = norm.lower_bound <= norm.estimate * (1.0 + agreement) &&
+                       norm.lower_bound >= norm.estimate * (1.0 - agreement);
+    if (!close && norm.status == "converged") {
+      norm.status = std::string("unproven");
+    }
   }
   return norm;
 }

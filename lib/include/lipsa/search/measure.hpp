@@ -17,7 +17,9 @@ struct [[nodiscard]] LocalNorm {
   double residual = std::numeric_limits<double>::quiet_NaN();  ///< of p = 2; 0 for closed forms
   double lower_bound = 0.0;  ///< proven, see lower_bound_local_norm
   Vector direction{};        ///< v with |J v|_p ≥ lower_bound |v|_p
-  std::string status{};      ///< "converged", or how it ended: "non-finite", …
+  /// "converged"; "unproven": the proved lower bound and the estimate differ by more than a
+  /// thousandth; or how the iteration ended: "non-finite", …
+  std::string status{};
 };
 
 /// p = 1 and inf in closed form, p = 2 by Lanczos to 1e-12, max-token by estimate_block_gain, whose
