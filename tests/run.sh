@@ -32,7 +32,7 @@ check() { # preset [ctest options]: builds a preset and runs its tests
 
 cd "$root"
 if $all; then
-  install_missing "${build_packages[@]}" "${test_packages[@]}" "${check_packages[@]}"
+  install_missing "${build_packages[@]}" "${test_packages[@]}" "${check_packages[@]}" "${proof_packages[@]}"
 
   say "shell syntax"
   for script in .ci/run apps/*.sh apps/*/*.sh tests/*.sh; do

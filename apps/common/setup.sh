@@ -13,6 +13,8 @@ build_packages=(g++ cmake ninja-build ccache
 test_packages=(catch2 libbenchmark-dev)
 # llvm has the symbolizer: without it a sanitizer's report has no names.
 check_packages=(clang clang-format clang-tidy libclang-rt-14-dev llvm)
+# coqchk comes with coq.
+proof_packages=(coq libcoq-coquelicot libcoq-interval)
 
 say() { printf '\n== %s\n' "$*" >&2; }
 
