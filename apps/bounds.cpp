@@ -85,7 +85,9 @@ void print_explanation(const CatalogEntry& entry) {
   if (!entry.refutation.empty()) {
     fmt::print("  refuted: {}\n", entry.refutation);
   }
-  fmt::print("  what it rests on: proofs/README.md, row {}\n", entry.name);
+  if (!entry.proof.empty()) {
+    fmt::print("  {}: {}\n", entry.refutation.empty() ? "rests on" : "refuted by", entry.proof);
+  }
 }
 
 int explain(const std::string& name) {

@@ -27,6 +27,7 @@ TEST_CASE("catalog: names are unique and every entry is documented", "[bounds]")
     CHECK(names.insert(entry.name).second);
     CHECK_FALSE(entry.name.empty());
     CHECK_FALSE(entry.statement.empty());
+    CHECK((!entry.proof.empty() || !entry.refutation.empty()));
     CHECK_FALSE(entry.source.empty());
     CHECK((entry.kind != BoundKind::misapplied || !entry.refutation.empty()));
     CHECK(entry.formula != nullptr);

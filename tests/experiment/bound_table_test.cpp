@@ -1,5 +1,6 @@
 #include "lipsa/experiment/bound_table.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -38,8 +39,15 @@ TEST_CASE("answer: what holds comes first, by value, none below the norm at x", 
     holding = bound.holds;
   }
   const Table table = bound_table(found);
-  CHECK(table.columns.size() == 10);
-  CHECK(table.rows.size() == found.bounds.size());
+  const auto proof = std::find(table.columns.begin(), table.columns.end(), "proof");
+  REQUIRE(proof != table.columns.end());
+  REQUIRE(table.rows.size() == found.bounds.size());
+  for (std::size_t k = 0; k < table.rows.size(); ++k) {
+    const auto& row = table.rows[k];
+    REQUIRE(row.size() == table.columns.size());
+    CHECK(std::get<std::string>(row[static_cast<std::size_t>(proof - table.columns.begin())]) ==
+          found.bounds[k].proof);
+  }
 }
 
 TEST_CASE("answer: without x the ascent's lower bound stands below, on the ball asked for",

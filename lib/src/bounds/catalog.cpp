@@ -99,6 +99,7 @@ Bound evaluated(const CatalogEntry& entry, const BoundContext& context) {
               .refuted = refuted,
               .reason = evaluation.reason,
               .source = std::string(entry.source),
+              .proof = std::string(entry.proof),
               .kind = entry.kind,
               .statement = std::string(entry.statement)};
   if (refuted && evaluation.holds) {

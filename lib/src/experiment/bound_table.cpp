@@ -91,18 +91,19 @@ BoundAnswer answer(const BoundQuestion& question) {
 
 Table bound_table(const BoundAnswer& answer) {
   Table table{{"bound", "upper_bound", "upper_bound_log10", "certified_upper_bound", "ratio",
-               "refuted_value", "domain", "kind", "status", "source"},
+               "refuted_value", "domain", "kind", "status", "proof", "source"},
               {}};
   for (std::size_t k = 0; k < answer.bounds.size(); ++k) {
     const Bound& bound = answer.bounds[k];
     const bool comparable = bound.holds && answer.lower_bound > 0.0;
-    table.rows.push_back(
-        {bound.name, bound.holds ? number(bound.value) : Cell(),
-         bound.holds ? number(bound.log10_value) : Cell(), number(answer.certified[k]),
-         comparable ? number(bound.value / answer.lower_bound) : Cell(),
-         bound.refuted ? number(bound.value) : Cell(), std::string(to_string(bound.domain)),
-         std::string(to_string(bound.kind)),
-         bound.holds && bound.reason.empty() ? std::string("holds") : bound.reason, bound.source});
+    table.rows.push_back({bound.name, bound.holds ? number(bound.value) : Cell(),
+                          bound.holds ? number(bound.log10_value) : Cell(),
+                          number(answer.certified[k]),
+                          comparable ? number(bound.value / answer.lower_bound) : Cell(),
+                          bound.refuted ? number(bound.value) : Cell(),
+                          std::string(to_string(bound.domain)), std::string(to_string(bound.kind)),
+                          bound.holds && bound.reason.empty() ? std::string("holds") : bound.reason,
+                          bound.proof, bound.source});
   }
   return table;
 }

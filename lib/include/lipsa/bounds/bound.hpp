@@ -67,6 +67,7 @@ struct [[nodiscard]] Bound {
   bool refuted = false;  ///< it is known to be false, for this layer or another
   std::string reason{};
   std::string source{};
+  std::string proof{};  ///< what it, or its refutation, rests on, see CatalogEntry::proof
   BoundKind kind = BoundKind::ours;
   std::string statement{};  ///< the formula, in one line
 };

@@ -51,6 +51,10 @@ struct CatalogEntry {
   std::string_view name{};       ///< unique; the column of a table
   std::string_view statement{};  ///< the formula, in one line
   std::string_view source{};     ///< author, venue, year, theorem
+  /// What it, or its refutation, rests on, as proofs/README.md says it: theorems that Coq has
+  /// checked, as File.theorem; "derivation N", on that page; "published", the source's own proof.
+  /// Empty: a refutation that is a sentence.
+  std::string_view proof{};
   Domain domain = Domain::everywhere;
   Subject subject = Subject::attention;
   AttentionKind attention = AttentionKind::l2;  ///< of the subject attention

@@ -56,6 +56,7 @@ std::span<const CatalogEntry> castin2024_entries() {
                                 "a = s |W_Q W_K^T|_2",
                    .source = "Castin, Ablin & Peyre, ICML 2024, Theorem 3.3, number recalled, "
                              "derived again; heads added",
+                   .proof = "Ball.castin_ball, Heads.lipschitz_heads_sum",
                    .domain = Domain::token_ball,
                    .attention = AttentionKind::dot,
                    .norm = Norm::two,
@@ -66,6 +67,7 @@ std::span<const CatalogEntry> castin2024_entries() {
                                 "a = s |W_Q W_K^T|_2, no mask",
                    .source = "Castin, Ablin & Peyre, ICML 2024, Theorem 3.5, number recalled, "
                              "derived again; heads added",
+                   .proof = "Ball.castin_mean_field, Heads.lipschitz_heads_sum",
                    .domain = Domain::token_ball,
                    .attention = AttentionKind::dot,
                    .norm = Norm::two,

@@ -113,12 +113,14 @@ Evaluation point(const BoundContext& c) {
   return gives(sum);
 }
 
-constexpr CatalogEntry entry(std::string_view name, std::string_view statement, Norm norm,
+constexpr CatalogEntry entry(std::string_view name, std::string_view statement,
+                             std::string_view proof, Norm norm,
                              Evaluation (*formula)(const BoundContext&),
                              Domain domain = Domain::token_ball) {
   return {.name = name,
           .statement = statement,
           .source = "lipsa: Cauchy-Schwarz over the attended tokens, whose cross term vanishes",
+          .proof = proof,
           .domain = domain,
           .attention = AttentionKind::dot,
           .norm = norm,
@@ -135,34 +137,36 @@ std::span<const CatalogEntry> dot_ball_entries() {
           "sum_h |W_V W_O|_2 (sqrt(c (1 + R^2 g^2)) + a R^2), a = s |W_Q W_K^T|_2, "
           "g = a R + s |W_K b_Q|_2, c = min(n, exp(2 R g)) without a mask, min(n, (1 + 1/2 + ... + "
           "1/n) exp(2 R g)) with a causal one, else the most tokens that see one",
-          Norm::two, two_sum),
+          "Ball.dot_ball_head_2, Heads.lipschitz_heads_sum", Norm::two, two_sum),
       entry("dot_ball_2_concat",
             "|W_O|_2 sqrt(sum_h |W_V|_2^2 L_h^2), L_h = sqrt(c (1 + R^2 g^2)) + a R^2 as in "
             "dot_ball_2_sum",
-            Norm::two, two_concat),
+            "Ball.dot_ball_head_2, Heads.lipschitz_heads_concat_2", Norm::two, two_concat),
       entry("dot_ball_triangle_2",
             "sum_h |W_V W_O|_2 (p + sqrt(c) R g + a R^2), a, g, c as in dot_ball_2_sum, "
             "p = min(sqrt(c), 2 exp(2 R g)) for causal masks, else sqrt(c)",
-            Norm::two, triangle_sum),
+            "derivation 3", Norm::two, triangle_sum),
       entry("dot_ball_max_token_sum",
             "sum_h |W_V W_O|_2 (sqrt(1 + R^2 g^2) + a R^2), a, g as in dot_ball_2_sum",
-            Norm::max_token, max_token_sum),
+            "Ball.dot_ball_head_token_max, Heads.lipschitz_heads_sum", Norm::max_token,
+            max_token_sum),
       entry("dot_ball_max_token_concat",
-            "|W_O|_2 sqrt(sum_h |W_V|_2^2 L_h^2), L_h = sqrt(1 + R^2 g^2) + a R^2", Norm::max_token,
+            "|W_O|_2 sqrt(sum_h |W_V|_2^2 L_h^2), L_h = sqrt(1 + R^2 g^2) + a R^2",
+            "Ball.dot_ball_head_token_max, Heads.lipschitz_heads_concat_token_max", Norm::max_token,
             max_token_concat),
       entry("dot_ball_inf",
             "sum_h |W_V W_O|_1 + sqrt(D) w R (g + a R), w the longest column of W_V W_O, "
             "a, g as in dot_ball_2_sum",
-            Norm::inf, inf),
+            "derivation 3", Norm::inf, inf),
       entry("dot_ball_1",
             "sum_h c (|W_V W_O|_inf + 2 sqrt(D_out) |W_V W_O|_2 R g) + sqrt(D_out) |W_V W_O|_2 a "
             "R^2, "
             "a, g, c as in dot_ball_2_sum",
-            Norm::one, one),
+            "derivation 3", Norm::one, one),
       entry("dot_point_2",
             "sum_h |W_V W_O|_2 (sqrt(max_i (1 + |C_i|_2 |A^T x_i + b|_2^2) max_j sum_i P_ij) + "
             "max_i |C_i A^T|_2), C_i the covariance of what token i attends to",
-            Norm::two, point, Domain::point)};
+            "derivation 3", Norm::two, point, Domain::point)};
   return entries;
 }
 

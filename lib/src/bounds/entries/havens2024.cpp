@@ -69,6 +69,7 @@ std::span<const CatalogEntry> havens2024_entries() {
                        "P_i^T|_2 (|X A + 1 b^T|_2 + |X A^T|_2), W_h = W_V W_O, "
                        "A = s W_Q W_K^T, b = s W_K b_Q",
           .source = "lipsa: in the manner of Havens, Araujo, Zhang & Hu, ICML 2024, eps -> 0",
+          .proof = "derivation 5",
           .domain = Domain::point,
           .attention = AttentionKind::dot,
           .norm = Norm::two,
@@ -78,6 +79,7 @@ std::span<const CatalogEntry> havens2024_entries() {
           .name = "havens2024_point_centred",
           .statement = "havens2024_point with the mean token taken from X in X W_h and X A^T",
           .source = "lipsa: rows of the softmax's derivative sum to zero",
+          .proof = "derivation 5",
           .domain = Domain::point,
           .attention = AttentionKind::dot,
           .norm = Norm::two,
@@ -89,6 +91,7 @@ std::span<const CatalogEntry> havens2024_entries() {
                        "(|X W_h|_2 + eps |W_h|_2) (|X A + 1 b^T|_2 + |X A^T|_2 + a eps)/2, "
                        "the mean token taken from X as in havens2024_point_centred",
                    .source = "lipsa: in the manner of Havens, Araujo, Zhang & Hu, ICML 2024",
+                   .proof = "derivation 5",
                    .domain = Domain::from_point,
                    .attention = AttentionKind::dot,
                    .norm = Norm::two,

@@ -36,6 +36,7 @@ std::span<const CatalogEntry> hu2024_entries() {
                                 "a = s |W_Q W_K^T|_2",
                    .source = "Hu et al., ECCV 2024, Theorem 4.3, with |A|_2 for |W_Q|_2 |W_K|_2; "
                              "heads added",
+                   .proof = "derivation 4",
                    .domain = Domain::around_point,
                    .attention = AttentionKind::dot,
                    .norm = Norm::two,
@@ -44,6 +45,7 @@ std::span<const CatalogEntry> hu2024_entries() {
       CatalogEntry{.name = "hu2024_specformer_printed",
                    .statement = "sum_h |W_V W_O|_2 (n (n+1) (|X|_F + eps)^2 |W_Q|_2 |W_K|_2 + n)",
                    .source = "Hu et al., ECCV 2024, Theorem 4.3, to our recollection; heads added",
+                   .proof = "derivation 4",
                    .domain = Domain::around_point,
                    .attention = AttentionKind::dot,
                    .norm = Norm::two,

@@ -71,6 +71,7 @@ std::span<const CatalogEntry> kim2021_entries() {
                    .source =
                        "Kim, Papamakarios & Mnih, ICML 2021, Theorem 3.2, as we read it, with "
                        "phi^-1(n-1) = W((n-1)/e) and any scale s",
+                   .proof = "MultiHead.theorem_3_2_inf, MultiHead.multihead_inf",
                    .domain = Domain::everywhere,
                    .attention = AttentionKind::l2,
                    .norm = Norm::inf,
@@ -80,6 +81,7 @@ std::span<const CatalogEntry> kim2021_entries() {
                    .statement = "(4 W(n/e) + 1/sqrt(d)) |W_O^T|_inf "
                                 "max_h(|W_Q^h|_inf |W_Q^hT|_inf) max_h |W_V^hT|_inf",
                    .source = "Kim, Papamakarios & Mnih, ICML 2021, Theorem 3.2, as we read it",
+                   .proof = "MultiHead.theorem_3_2_inf",
                    .domain = Domain::everywhere,
                    .attention = AttentionKind::l2,
                    .norm = Norm::inf,
@@ -89,6 +91,7 @@ std::span<const CatalogEntry> kim2021_entries() {
                    .statement = "sqrt(n) s (4 W((n-1)/e) + 1) "
                                 "sqrt(sum_h |W_Q^h|_2^4 |W_V^h|_2^2) |W_O|_2",
                    .source = "Kim, Papamakarios & Mnih, ICML 2021, Theorem 3.2, exponent corrected",
+                   .proof = "MultiHead.theorem_3_2_two, MultiHead.multihead_concat_2",
                    .domain = Domain::everywhere,
                    .attention = AttentionKind::l2,
                    .norm = Norm::two,
@@ -99,6 +102,7 @@ std::span<const CatalogEntry> kim2021_entries() {
                                 "sqrt(sum_h |W_Q^h|_2^2 |W_V^h|_2^2) |W_O|_2",
                    .source = "Kim, Papamakarios & Mnih, ICML 2021, Theorem 3.2, exponents recalled "
                              "and as in three public programs",
+                   .proof = "Erratum.printed_2_counterexample",
                    .domain = Domain::everywhere,
                    .attention = AttentionKind::l2,
                    .norm = Norm::two,

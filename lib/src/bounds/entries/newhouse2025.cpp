@@ -92,6 +92,7 @@ std::span<const CatalogEntry> newhouse2025_entries() {
                    .statement = "sum_h sqrt(d_v) |W_O|_2 ((|W_Q|_2 + |W_K|_2)/sqrt(d) + "
                                 "|W_V|_2/sqrt(d_v)), s = 1/d, |q|, |k|, |v| <= 1 in the RMS norm",
                    .source = "Large et al. 2024, Proposition 7; weights and heads around it",
+                   .proof = "derivation 6",
                    .domain = Domain::token_ball,
                    .attention = AttentionKind::dot,
                    .norm = Norm::max_token,
@@ -103,6 +104,7 @@ std::span<const CatalogEntry> newhouse2025_entries() {
                        "sqrt(d) + |W_V|_2/sqrt(d_v)), q, k, v the largest RMS norms",
                    .source = "Newhouse et al. 2025, Theorem C.1, any scale; weights and heads "
                              "around it",
+                   .proof = "derivation 6",
                    .domain = Domain::token_ball,
                    .attention = AttentionKind::dot,
                    .norm = Norm::max_token,

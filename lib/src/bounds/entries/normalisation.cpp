@@ -22,6 +22,7 @@ constexpr CatalogEntry entry(std::string_view name, std::string_view statement) 
   return {.name = name,
           .statement = statement,
           .source = "lipsa: the eigenvalues and rows of the closed form",
+          .proof = "derivation 11",
           .domain = Domain::everywhere,
           .subject = Subject::normalisation,
           .attention = AttentionKind::dot,

@@ -222,6 +222,8 @@ constexpr CatalogEntry entry(std::string_view name, AttentionKind attention, Nor
                                 "n >= 2",
           .source = is_dot ? "Kim, Papamakarios & Mnih, ICML 2021, Theorem 3.1; conditions ours"
                            : "lipsa: a block of J that grows with the square of the token radius",
+          .proof = is_dot ? "DotProduct.theorem_3_1_dot_product_not_lipschitz, derivation 9"
+                          : "Untied.l2_untied_not_lipschitz, derivation 9",
           .domain = Domain::everywhere,
           .attention = attention,
           .norm = norm,

@@ -69,6 +69,7 @@ std::span<const CatalogEntry> qi2023_entries() {
                    .statement = "sum_h |W_O|_2 (2n(n-1) s |W_K|_2 + 2(n-1) s |W_Q|_2 + 2n |W_V|_2)/"
                                 "sqrt(eps), no mask",
                    .source = "Qi et al., LipsFormer, ICLR 2023, Theorem 1; heads added",
+                   .proof = "published",
                    .domain = Domain::everywhere,
                    .attention = AttentionKind::cosine,
                    .norm = Norm::two,
@@ -79,6 +80,7 @@ std::span<const CatalogEntry> qi2023_entries() {
                        "sum_h |W_O|_2 (n^2 s |W_K|_2 + n s |W_Q|_2 + 2n |W_V|_2)/sqrt(eps), "
                        "no mask",
                    .source = "Nair, TMLR 2025, Theorem 2; heads added",
+                   .proof = "published",
                    .domain = Domain::everywhere,
                    .attention = AttentionKind::cosine,
                    .norm = Norm::two,
@@ -88,6 +90,7 @@ std::span<const CatalogEntry> qi2023_entries() {
                    .statement = "sum_h |W_O|_2 (b |W_V|_2 + s n (|W_Q|_2 + |W_K|_2)/2)/sqrt(eps), "
                                 "b^2 = min(n, exp(2s)) without a mask",
                    .source = "lipsa: the softmax is 1/2-Lipschitz, row by row",
+                   .proof = "derivation 7",
                    .domain = Domain::everywhere,
                    .attention = AttentionKind::cosine,
                    .norm = Norm::two,
@@ -96,6 +99,7 @@ std::span<const CatalogEntry> qi2023_entries() {
       CatalogEntry{.name = "cosine_max_token",
                    .statement = "sum_h |W_O|_2 (|W_V|_2 + s (|W_Q|_2 + |W_K|_2))/sqrt(eps)",
                    .source = "lipsa: the softmax is 1-Lipschitz from inf to 1, row by row",
+                   .proof = "derivation 7",
                    .domain = Domain::everywhere,
                    .attention = AttentionKind::cosine,
                    .norm = Norm::max_token,

@@ -25,6 +25,7 @@ std::span<const CatalogEntry> sharp_l2_entries() {
       .statement = "s (1 + k W((n-1) exp(-1-2/k))) |W_O^T|_inf max_h(|W_Q^h|_inf |W_Q^hT|_inf) "
                    "max_h |W_V^hT|_inf, k = 2 (1 + sqrt(d)), n the most tokens one sees",
       .source = "lipsa: the exact constant of the core map for odd n",
+      .proof = "Infinity.core_sharp_upper, MultiHead.multihead_inf",
       .domain = Domain::everywhere,
       .attention = AttentionKind::l2,
       .norm = Norm::inf,

@@ -39,6 +39,9 @@ constexpr CatalogEntry entry(std::string_view name, std::string_view statement,
   return {.name = name,
           .statement = statement,
           .source = source,
+          .proof = !refutation.empty()       ? ""
+                   : kind == BoundKind::ours ? "derivation 10"
+                                             : "published",
           .domain = domain,
           .subject = Subject::softmax,
           .attention = AttentionKind::dot,
