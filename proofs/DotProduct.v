@@ -1,9 +1,6 @@
 (** Dot-product self-attention has no Lipschitz constant (Kim, Papamakarios and Mnih, ICML 2021,
     Theorem 3.1).  The lemma that shows it serves L2 attention with untied weights too. *)
-From Coq Require Import Reals Lra Lia FunctionalExtensionality.
-From Coquelicot Require Import Coquelicot.
-From Lipsa Require Import Sums Tokens Core.
-Open Scope R_scope.
+From Lipsa Require Import Sums Tokens Norms Core Heads Kernel.
 
 Lemma vmul_affine D h k p q W b :
   vmul D (fun a => h * p a + k * q a) W b = h * vmul D p W b + k * vmul D q W b.
@@ -30,11 +27,8 @@ Let seen := rsum n (vis see i).
 
 Lemma seen_ge2 : 2 <= seen.
 Proof.
-  replace 2 with (rsum n (fun l => delta i l * 1 + delta j l * 1))
-    by (rewrite rsum_plus, (rsum_delta n i (fun _ => 1)), (rsum_delta n j (fun _ => 1)); auto; ring).
-  apply rsum_le; intros l _; unfold vis.
-  destruct (delta_cases i l) as [[<- ->]|[_ ->]]; [rewrite see_i, delta_diff by auto; lra|].
-  destruct (delta_cases j l) as [[<- ->]|[_ ->]]; [rewrite see_j|destruct (see i l)]; lra.
+  generalize (rsum_ge_two n (vis see i) i j Hi Hj ne (fun l _ => vis_ge0 see i l)); fold seen.
+  unfold vis; rewrite see_i, see_j; lra.
 Qed.
 
 Lemma indifferent_output xi t (e := exp (rise xi t)) :
@@ -47,14 +41,14 @@ Proof.
   { intros l; unfold weight, x, vis, E; rewrite scores, exp_plus.
     destruct (delta_cases j l) as [[<- ->]|[_ ->]];
       [rewrite see_j, (Rmult_1_l (rise _ _)); fold e|rewrite Rmult_0_l, exp_0]; ring. }
-  unfold rmul; rewrite <- vmul_affine; f_equal; extensionality a; unfold attention, P, total.
-  rewrite (rsum_ext n (weight see score x i) _ (fun l _ => w l)), rsum_scal, rsum_plus, rsum_delta by auto.
-  fold seen; rewrite (rsum_ext n _ (fun l => / (E * (seen + (e - 1))) * E * (xi * v a * vis see i l
-    + delta j l * (xi * v a * (e - 1) + (vis see i l + e - 1) * (t * u a))))).
-  - rewrite rsum_scal, rsum_plus, rsum_scal, rsum_delta by auto; fold seen; unfold vis; rewrite see_j.
-    field; lra.
-  - intros l _; rewrite w; unfold x, one_apart, Rdiv.
-    destruct (delta_cases j l) as [[<- ->]|[_ ->]]; ring.
+  assert (T : total n see score x i = E * (e - 1 + seen)) by (unfold total;
+    rewrite (rsum_ext n _ _ (fun l _ => w l)), rsum_scal, rsum_plus, rsum_delta by auto; fold seen; ring).
+  unfold rmul; rewrite <- vmul_affine; f_equal; extensionality a; unfold attention.
+  rewrite (rsum_ext n _ (fun l => / total n see score x i * (xi * v a * weight see score x i l
+    + delta j l * (weight see score x i l * (t * u a)))))
+    by (intros; unfold P, x at 3, one_apart, Rdiv; ring).
+  rewrite rsum_scal, rsum_plus, rsum_scal, rsum_delta, w, delta_same by auto; fold (total n see score x i).
+  rewrite T; unfold vis; rewrite see_j; field; lra.
 Qed.
 
 (** From where the rise is 0, a move of all tokens by v / (p t) makes it 1; the output of token i
@@ -64,39 +58,30 @@ Lemma indifferent_not_lipschitz K :
 Proof.
   intros L; destruct (entry_le_norm _ _ _ norm_out) as [b [b0 Hb]]; assert (M := seen_ge2).
   pose (e := exp 1); assert (e2 : 2 <= e) by (unfold e; generalize (exp_ineq1_le 1); lra).
-  pose (g := e / (e - 1 + seen) - 1 / seen).
-  assert (g0 : 0 < g).
+  pose (g := e / (e - 1 + seen) - 1 / seen); set (U := g * vmul D u W o); set (V := / p * vmul D v W o).
+  assert (g0 : g <> 0).
   { unfold g; replace (_ - _) with ((e - 1) * (seen - 1) * / (seen * (e - 1 + seen))) by (field; lra).
-    apply Rmult_lt_0_compat; [nra|apply Rinv_0_lt_compat; nra]. }
-  pose (c := g * Rabs (vmul D u W o)).
-  assert (c0 : 0 < c) by (apply Rmult_lt_0_compat; [|apply Rabs_pos_lt]; auto).
-  pose (C := b * (K * (Rabs (/ p) * N (fun _ => v))) + Rabs (/ p * vmul D v W o)).
-  pose (t := Rabs C / c + 1).
-  assert (t1 : 1 <= t) by (unfold t; generalize (Rdiv_le_0_compat _ c (Rabs_pos C) c0); lra).
-  assert (tc : C < t * c).
-  { unfold t; replace ((_ + 1) * c) with (Rabs C + c) by (field; lra); generalize (Rle_abs C); lra. }
-  pose (xi := (r * t - q) / p); pose (x := one_apart (xi + / (p * t)) t); pose (y := one_apart xi t).
-  assert (E := Hb (tsub (rmul D W (attention n see score x)) (rmul D W (attention n see score y))) i o Hi Ho).
-  assert (G := L x y I I).
-  replace (tsub x y) with (scale (/ t) (scale (/ p) (fun _ => v))) in G
-    by (extensionality l; extensionality a; unfold x, y, tsub, one_apart, scale; field; lra).
-  rewrite !(norm_scale _ _ _ norm_in), (Rabs_pos_eq (/ t)) in G by (apply Rlt_le, Rinv_0_lt_compat; lra).
-  unfold tsub at 1, x, y in E; rewrite !indifferent_output in E.
-  replace (rise (xi + _) t) with 1 in E by (unfold rise, xi; field; lra).
-  replace (rise xi t) with 0 in E by (unfold rise, xi; field; lra).
-  rewrite exp_0 in E; fold e x y in E.
-  replace (_ - _) with (/ t * (/ p * vmul D v W o + t * (t * (g * vmul D u W o)))) in E
-    by (unfold g; field; lra).
-  set (A := / p * vmul D v W o) in *; set (B := t * (t * _)) in E.
-  assert (F : 1 * (t * c) <= Rabs B).
-  { unfold B, c; rewrite !Rabs_mult, (Rabs_pos_eq t), (Rabs_pos_eq g) by lra.
-    apply Rmult_le_compat_r; [fold c; nra|exact t1]. }
-  assert (AB : Rabs (A + B) <= C - Rabs A).
-  { apply Rmult_le_reg_l with (/ t); [apply Rinv_0_lt_compat; lra|].
-    rewrite Rabs_mult, (Rabs_pos_eq (/ t)) in E by (apply Rlt_le, Rinv_0_lt_compat; lra).
-    apply (Rle_trans _ _ _ E); eapply Rle_trans; [apply (Rmult_le_compat_l b _ _ b0 G)|].
-    apply Req_le; unfold C; ring. }
-  replace B with (A + B - A) in F by ring; generalize (Rabs_minus_le (A + B) A); lra.
+    apply Rgt_not_eq, Rmult_lt_0_compat; [nra|apply Rinv_0_lt_compat; nra]. }
+  assert (U0 : 0 < Rabs U) by (apply Rabs_pos_lt, Rmult_integral_contrapositive; auto).
+  pose (C := b * (K * (Rabs (/ p) * N (fun _ => v))) + Rabs V).
+  assert (Main : forall t, 0 < t -> t^2 * Rabs U <= C).
+  { intros t t0; assert (t1 := Rinv_0_lt_compat t t0); pose (xi := (r * t - q) / p).
+    pose (x := one_apart (xi + / (p * t)) t); pose (y := one_apart xi t).
+    assert (E := Rle_trans _ _ _ (Hb _ i o Hi Ho) (Rmult_le_compat_l b _ _ b0 (L x y I I))).
+    replace (tsub x y) with (scale (/ t) (scale (/ p) (fun _ => v))) in E
+      by (extensionality l; extensionality a; unfold x, y, tsub, one_apart, scale; field; lra).
+    rewrite !(norm_scale _ _ _ norm_in) in E; unfold tsub, x, y in E; rewrite !indifferent_output in E.
+    replace (rise (xi + _) t) with 1 in E by (unfold rise, xi; field; lra).
+    replace (rise xi t) with 0 in E by (unfold rise, xi; field; lra); rewrite exp_0 in E; fold e in E.
+    replace (_ - _) with (/ t * (V + t^2 * U)) in E by (unfold U, V, g; field; lra).
+    rewrite Rabs_mult, (Rabs_pos_eq (/ t)) in E by lra.
+    assert (F : Rabs (V + t^2 * U) <= b * (K * (Rabs (/ p) * N (fun _ => v))))
+      by (apply Rmult_le_reg_l with (/ t); [exact t1|lra]).
+    rewrite <- (Rabs_pos_eq (t^2)), <- Rabs_mult by apply pow2_ge_0.
+    replace (t^2 * U) with (V + t^2 * U - V) by ring.
+    generalize (Rabs_minus_le (V + t^2 * U) V); unfold C; lra. }
+  assert (C1 := Main 1 Rlt_0_1); assert (CU : C / Rabs U * Rabs U = C) by (field; lra).
+  assert (Q : 1 <= C / Rabs U) by (apply Rle_div_r; lra); generalize (Main (C / Rabs U + 1) ltac:(lra)); nra.
 Qed.
 End Indifference.
 
@@ -168,4 +153,57 @@ Proof.
   - exists 0%nat, 1%nat; repeat split; auto; lia.
   - destruct d as [|d]; [destruct HA as [a [b [_ [_ H]]]]; elim H; reflexivity|].
     apply Rinv_neq_0_compat, Rgt_not_eq, sqrt_lt_R0, lt_0_INR; lia.
+Qed.
+
+(** ** Several heads *)
+
+(** Heads side by side: if the output of head h can be read off the layer's output, through a matrix R with
+    W_O^h R = I and W_O^g R = 0 for the other heads, and head h is not Lipschitz, then the layer is not. *)
+Lemma concat_not_lipschitz n D D' dv H f (W_O : nat -> tokens) R h N N' :
+  token_norm n D N -> token_norm n D' N' -> (h < H)%nat ->
+  (forall g a b, (g < H)%nat -> (a < dv)%nat -> (b < dv)%nat ->
+    vmul D' (W_O g a) R b = delta h g * delta a b) ->
+  (forall K, ~ lipschitz N (norm_inf n dv) (f h) K) ->
+  forall K, ~ lipschitz N N' (heads_concat dv H f W_O) K.
+Proof.
+  intros HN HN' Hh HR Hf K L; destruct (norms_equivalent n D' _ _ (norm_inf_is_norm n D') HN') as [c [c0 C]].
+  set (w := rsum dv (fun b => rsum D' (fun o => Rabs (R o b)))).
+  assert (w0 : 0 <= w) by (apply rsum_ge0; intros; apply rsum_ge0; intros; apply Rabs_pos).
+  assert (HW : colsum_le D' dv R w).
+  { intros b Hb; apply (rsum_ge_term dv (fun b => rsum D' (fun o => Rabs (R o b)))); auto.
+    intros; apply rsum_ge0; intros; apply Rabs_pos. }
+  apply (Hf (w * (c * K))); intros x y _ _; set (F := heads_concat dv H f W_O) in *.
+  assert (E : forall x i b, (b < dv)%nat -> rmul D' R (F x) i b = f h x i b).
+  { intros z i b Hb; unfold F, heads_concat, rmul at 1, vmul at 1.
+    rewrite (rsum_ext D' _ (fun o => rsum H (fun g => rmul dv (W_O g) (f g z) i o * R o b)))
+      by (intros; symmetry; apply rsum_scal_r).
+    rewrite rsum_swap, (rsum_ext H _ (fun g => delta h g * f g z i b)); [apply (rsum_delta H h (fun g => f g z i b)), Hh|].
+    intros g Hg; unfold rmul, vmul.
+    rewrite (rsum_ext D' _ (fun o => rsum dv (fun a => f g z i a * (W_O g a o * R o b))))
+      by (intros; rewrite <- rsum_scal_r; apply rsum_ext; intros; ring).
+    rewrite rsum_swap, (rsum_ext dv _ (fun a => delta b a * (delta h g * f g z i a))).
+    - apply (rsum_delta dv b (fun a => delta h g * f g z i a)), Hb.
+    - intros a Ha; rewrite rsum_scal; assert (V := HR g a b Hg Ha Hb); unfold vmul in V; rewrite V.
+      replace (delta b a) with (delta a b) by (unfold delta; rewrite Nat.eqb_sym; reflexivity); ring. }
+  apply Rle_trans with (norm_inf n dv (tsub (rmul D' R (F x)) (rmul D' R (F y)))).
+  - apply norm_inf_le; [apply rmax_ge0|]; intros i b Hi Hb; unfold tsub at 1; rewrite <- !E by auto.
+    apply (entry_le_norm_inf n dv (tsub (rmul D' R (F x)) (rmul D' R (F y)))); auto.
+  - eapply Rle_trans; [apply (rmul_lipschitz_inf n D' dv R w w0 HW (F x) (F y) I I)|].
+    rewrite !Rmult_assoc; apply Rmult_le_compat_l; [auto|]; eapply Rle_trans; [apply C|].
+    apply Rmult_le_compat_l; [auto|apply (L x y I I)].
+Qed.
+
+(** Theorem 3.1 for several heads side by side: one head with W_Q W_K^T and W_V not 0 that can be read off
+    the output suffices; with an invertible W_O every head can. *)
+Theorem theorem_3_1_multihead n D D' d dv H see s W_Q W_K W_V W_O b_Q b_K R h N N' K :
+  sees_two n see -> s <> 0 -> (h < H)%nat ->
+  nonzero D D (rmul d (transpose (W_K h)) (W_Q h)) -> nonzero D dv (W_V h) ->
+  (forall g a b, (g < H)%nat -> (a < dv)%nat -> (b < dv)%nat ->
+    vmul D' (W_O g a) R b = delta h g * delta a b) ->
+  token_norm n D N -> token_norm n D' N' ->
+  ~ lipschitz N N' (heads_concat dv H (fun g x =>
+      rmul D (W_V g) (attention n see (dot_score D d s (W_Q g) (W_K g) (b_Q g) (b_K g)) x)) W_O) K.
+Proof.
+  intros S s0 Hh HQ HV HR HN HN'; apply (concat_not_lipschitz n D D' dv H _ W_O R h); auto; intros k.
+  apply (theorem_3_1_dot_product_not_lipschitz n D dv d see s (W_Q h) (W_K h)); auto using norm_inf_is_norm.
 Qed.

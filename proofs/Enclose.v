@@ -1,9 +1,6 @@
 (** Decimal values of the constants.  This file alone needs coq-interval; the theory does not depend on it. *)
-From Coq Require Import Reals Lra.
-From Coquelicot Require Import Coquelicot.
 From Interval Require Import Tactic Float.Specific_ops Float.Specific_stdz.
 From Lipsa Require Import Sums Phi Tokens Core Infinity Erratum.
-Open Scope R_scope.
 
 (** Interval arithmetic on Coq's integers: slower than on machine numbers, but without axioms about them. *)
 Module Floats := SpecificFloat StdZRadix2.
@@ -11,10 +8,7 @@ Module Intervals := IntervalTactic Floats.
 Import Intervals.
 
 Lemma phi_inv_between y a b : 0 <= a <= b -> phi a <= y <= phi b -> a <= phi_inv y <= b.
-Proof.
-  intros AB H; assert (0 <= phi a) by (generalize (phi_ge_id a); lra).
-  split; [apply phi_inv_ge|apply phi_inv_le]; lra.
-Qed.
+Proof. intros AB H; generalize (phi_ge_id a); split; [apply phi_inv_ge|apply phi_inv_le]; lra. Qed.
 
 Lemma sharp_lip_between k d a b :
   1 <= a <= b -> phi ((a - 1) / kappa d) <= k * exp (- (2 / kappa d)) <= phi ((b - 1) / kappa d) ->

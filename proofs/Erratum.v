@@ -1,8 +1,5 @@
 (** The 2-norm formula of Theorem 3.2 as printed is false: it is of degree 1 in W_Q, the layer of degree 2. *)
-From Coq Require Import Reals Lra Lia FunctionalExtensionality.
-From Coquelicot Require Import Coquelicot.
 From Lipsa Require Import Sums Phi Tokens Core Heads MultiHead.
-Open Scope R_scope.
 
 (** sqrt n / sqrt d (4 c + 1) sqrt(sum_h |W_Q^h|_2^2 |W_V^h|_2^2) |W_O|_2 as printed, c = W((n-1)/e). *)
 Definition printed_2 n d H c (q v : nat -> R) o :=
@@ -12,8 +9,7 @@ Definition printed_2 n d H c (q v : nat -> R) o :=
 Definition one_feature n q :=
   l2_multihead n 1 1 1 1 all_tokens 1 (fun _ _ _ => q) (fun _ _ _ => 1) (fun _ _ _ => 1).
 
-Lemma one_feature_constant n q t i :
-  (i < n)%nat -> one_feature n q (fun _ _ => t) i 0%nat = q^2 * t.
+Lemma one_feature_constant n q t i : (i < n)%nat -> one_feature n q (fun _ _ => t) i 0%nat = q^2 * t.
 Proof.
   intros Hi; unfold one_feature, l2_multihead, heads_concat, l2_head, rmul, vmul, A, scale, attention; simpl.
   rewrite (rsum_scal_r n t), P_sum by eauto using self_row, all_self.
@@ -25,18 +21,13 @@ Theorem one_feature_lower n q K : (1 <= n)%nat ->
   lipschitz (norm_2 n 1) (norm_2 n 1) (one_feature n q) K -> q^2 <= K.
 Proof.
   intros Hn L; specialize (L (fun _ _ => 1) (fun _ _ => 0) I I).
-  assert (E : forall r, norm_2 n 1 (fun _ _ => r) = Rabs r * sqrt (INR n)).
-  { intros r; unfold norm_2, vnorm, vdot; simpl.
-    rewrite (rsum_ext n _ (fun _ => r * r)), rsum_const.
-    - rewrite Rmult_comm, sqrt_mult by (apply Rle_0_sqr || apply pos_INR); f_equal; apply sqrt_Rsqr_abs.
-    - intros _ _; rewrite Rplus_0_l; apply sqrt_sqrt, Rle_0_sqr. }
-  assert (N : 0 < sqrt (INR n)) by (apply sqrt_lt_R0, lt_0_INR; lia).
-  replace (tsub (fun _ _ => 1) (fun _ _ => 0)) with (fun _ _ : nat => 1 - 0) in L by reflexivity.
-  replace (norm_2 n 1 (tsub _ _)) with (norm_2 n 1 (fun _ _ => q^2)) in L.
-  - rewrite !E, Rminus_0_r, Rabs_R1, Rmult_1_l, Rabs_pos_eq in L by apply pow2_ge_0.
-    apply Rmult_le_reg_r with (1 := N), L.
-  - unfold norm_2, vnorm, vdot; simpl; f_equal; apply rsum_ext; intros i Hi.
-    unfold tsub; rewrite !one_feature_constant by auto; do 2 f_equal; ring.
+  assert (E : forall x r, (forall i, (i < n)%nat -> x i O = r) -> 0 <= r -> norm_2 n 1 x = sqrt (INR n) * r).
+  { intros x r H r0; unfold norm_2 at 1, vnorm at 1; rewrite vdot_sq.
+    rewrite (rsum_ext n _ (fun _ => r^2)); [rewrite rsum_const, sqrt_mult, sqrt_pow2 by pos; auto|].
+    intros; rewrite vnorm_sq; unfold vdot; simpl; rewrite H by auto; ring. }
+  rewrite (E _ (q^2)), (E _ 1), (Rmult_comm K) in L by
+    (intros; unfold tsub; rewrite ?one_feature_constant by auto; ring || pos).
+  rewrite Rmult_1_r in L; apply Rmult_le_reg_l with (2 := L), sqrt_lt_R0, lt_0_INR; lia.
 Qed.
 
 (** The printed formula is below the truth wherever |W_Q|_2 > sqrt n (4 c + 1). *)
@@ -44,8 +35,7 @@ Theorem printed_2_false n q (c := phi_inv (INR (n - 1))) : (1 <= n)%nat -> sqrt 
   ~ lipschitz (norm_2 n 1) (norm_2 n 1) (one_feature n q) (printed_2 n 1 1 c (fun _ => q) (fun _ => 1) 1).
 Proof.
   intros Hn Hq L; apply one_feature_lower in L; [|auto].
-  assert (q0 : 0 <= sqrt (INR n) * (4 * c + 1))
-    by (apply Rmult_le_pos; [apply sqrt_pos|unfold c; generalize (phi_inv_ge0 (INR (n - 1))); lra]).
+  assert (q0 : 0 <= sqrt (INR n) * (4 * c + 1)) by (unfold c; pos).
   unfold printed_2 in L; replace (rsum 1 _) with (q * q) in L by (simpl; ring); simpl (INR 1) in L.
   rewrite sqrt_1, sqrt_square in L by lra; nra.
 Qed.
@@ -69,6 +59,7 @@ Proof.
       simpl in E; lra. }
     assert (S2 : sqrt 2 < 1.42) by (rewrite <- (sqrt_square 1.42) by lra; apply sqrt_lt_1; lra).
     unfold printed_2; replace (rsum 1 _) with (5 * 5) by (simpl; ring); simpl (INR 1); simpl (INR 2).
-    rewrite sqrt_1, sqrt_square by lra; replace (1 + 1) with 2 by ring; generalize (phi_inv_ge0 y) (sqrt_pos 2); nra. }
+    rewrite sqrt_1, sqrt_square by lra; replace (1 + 1) with 2 by ring.
+    generalize (phi_inv_ge0 y) (sqrt_pos 2); nra. }
   split; apply C; lra.
 Qed.

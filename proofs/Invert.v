@@ -1,8 +1,5 @@
 (** Residual maps x + f(x): their constants, stacks of them, and their inverse when f is a contraction. *)
-From Coq Require Import Reals Lra FunctionalExtensionality.
-From Coquelicot Require Import Coquelicot.
 From Lipsa Require Import Sums Tokens Norms.
-Open Scope R_scope.
 
 (** ** Sequences bounded by powers of L < 1 *)
 
@@ -10,11 +7,6 @@ Lemma geometric_lim C L : 0 <= L < 1 -> is_lim_seq (fun k => C * L ^ k) 0.
 Proof.
   intros HL; rewrite <- (Rmult_0_r C); apply (is_lim_seq_scal_l _ C 0), is_lim_seq_geom.
   rewrite Rabs_pos_eq; lra.
-Qed.
-
-Lemma le_geometric u C L : 0 <= L < 1 -> (forall k, u <= C * L ^ k) -> u <= 0.
-Proof.
-  intros HL H; exact (is_lim_seq_le _ _ u 0 H (is_lim_seq_const u) (geometric_lim C L HL)).
 Qed.
 
 Lemma cauchy_geometric u C L : 0 <= L < 1 ->
@@ -27,8 +19,7 @@ Proof.
     destruct (proj2 (is_lim_seq_spec _ _) A (pos_div_2 eps)) as [K HK]; simpl in HK.
     exists K; intros i j Hi Hj; eapply Rle_lt_trans; [apply H|].
     generalize (Rle_abs (C * L ^ i - 0)) (Rle_abs (C * L ^ j - 0)) (HK i Hi) (HK j Hj); lra. }
-  apply (is_lim_seq_le (fun q => Rabs (u p - u q)) (fun q => C * L ^ p + C * L ^ q)
-           (Rabs (u p - Lim_seq u)) (C * L ^ p)); [apply H| |].
+  refine (is_lim_seq_le _ _ (Rabs (u p - Lim_seq u)) (C * L ^ p) (H p) _ _).
   - apply (is_lim_seq_abs _ (u p - Lim_seq u)), is_lim_seq_minus'; [apply is_lim_seq_const|exact Q].
   - rewrite <- (Rplus_0_r (C * L ^ p)) at 1; apply is_lim_seq_plus'; [apply is_lim_seq_const|exact A].
 Qed.
@@ -55,14 +46,18 @@ Qed.
 Lemma norm_tsub x y z : N (tsub x z) <= N (tsub x y) + N (tsub y z).
 Proof. replace (tsub x z) with (tadd (tsub x y) (tsub y z)) by entries; apply norm. Qed.
 
-Lemma norm_0_agree x y : N (tsub x y) <= 0 <-> agree n D x y.
+Lemma agree_norm x y : agree n D x y -> N x <= N y.
 Proof.
-  split; intros H.
-  - intros i b Hi Hb; apply Rminus_diag_uniq; destruct (entry_le_norm _ _ _ norm) as [a [a0 A]].
-    specialize (A (tsub x y) i b Hi Hb); apply Rabs_eq_0, Rle_antisym; [|apply Rabs_pos].
-    eapply Rle_trans; [apply A|]; nra.
-  - destruct (norm_le_entry _ _ _ norm) as [a [a0 A]]; rewrite <- (Rmult_0_r a).
-    apply A; [lra|]; intros i b Hi Hb; unfold tsub; rewrite H, Rminus_eq_0, Rabs_R0 by auto; lra.
+  intros H; destruct (norm_le_entry _ _ _ norm) as [a [a0 A]].
+  assert (N (tsub x y) <= a * 0).
+  { apply A; [lra|]; intros i b Hi Hb; unfold tsub; rewrite H, Rminus_eq_0, Rabs_R0 by auto; lra. }
+  replace x with (tadd (tsub x y) y) by entries; generalize (norm_triangle _ _ _ norm (tsub x y) y); lra.
+Qed.
+
+Lemma norm_agree x y : N (tsub x y) <= 0 -> agree n D x y.
+Proof.
+  intros H i b Hi Hb; destruct (entry_le_norm _ _ _ norm) as [a [a0 A]]; specialize (A (tsub x y) i b Hi Hb).
+  apply Rminus_diag_uniq, Rabs_eq_0, Rle_antisym; [|apply Rabs_pos]; eapply Rle_trans; [apply A|nra].
 Qed.
 
 (** If f is Lipschitz with constant L then x + f(x) is with 1 + L. *)
@@ -77,31 +72,25 @@ Qed.
 
 Section Inverse.
 Variables (f : tokens -> tokens) (L : R).
-Hypothesis L1 : 0 <= L < 1.
-Hypothesis F : lipschitz N N f L.
+Hypotheses (L1 : 0 <= L < 1) (F : lipschitz N N f L).
 
-Lemma inverse_constant_ge0 : 0 <= 1 / (1 - L).
-Proof. apply Rlt_le, Rdiv_lt_0_compat; lra. Qed.
-
-Lemma residual_expands x x' :
-  N (tsub x x') <= 1 / (1 - L) * N (tsub (residual f x) (residual f x')).
+Lemma residual_expands x x' y y' : agree n D (residual f x) y -> agree n D (residual f x') y' ->
+  (1 - L) * N (tsub x x') <= N (tsub y y').
 Proof.
-  unfold Rdiv; rewrite Rmult_1_l, Rmult_comm; apply Rle_div_r; [lra|].
-  generalize (F x' x I I); rewrite (norm_swap x').
-  generalize (norm_triangle _ _ _ norm (tsub (residual f x) (residual f x')) (tsub (f x') (f x))).
-  replace (tadd _ _) with (tsub x x') by entries; lra.
+  intros H H'; apply Rle_trans with (N (tsub (residual f x) (residual f x'))).
+  - generalize (norm_triangle _ _ _ norm (tsub (residual f x) (residual f x')) (tsub (f x') (f x))).
+    replace (tadd _ _) with (tsub x x') by entries; generalize (F x' x I I); rewrite (norm_swap x'); lra.
+  - apply agree_norm; intros i b Hi Hb; unfold tsub; rewrite H, H'; auto.
 Qed.
+
+Lemma le_over p q B : (1 - L) * p <= B * q -> p <= B / (1 - L) * q.
+Proof. intros H; replace (_ * q) with (B * q / (1 - L)) by (field; lra); apply Rle_div_r; lra. Qed.
 
 (** The inverse of x + f(x), f Lipschitz with L < 1, is Lipschitz with 1/(1 - L). *)
 Theorem inverse_lipschitz x x' y y' :
   agree n D (residual f x) y -> agree n D (residual f x') y' ->
   N (tsub x x') <= 1 / (1 - L) * N (tsub y y').
-Proof.
-  intros H H'; apply norm_0_agree in H, H'.
-  eapply Rle_trans; [apply residual_expands|apply Rmult_le_compat_l; [exact inverse_constant_ge0|]].
-  generalize (norm_tsub (residual f x) y (residual f x')) (norm_tsub y y' (residual f x')).
-  rewrite (norm_swap y'); lra.
-Qed.
+Proof. intros; apply le_over; rewrite Rmult_1_l; apply residual_expands; auto. Qed.
 
 (** A step towards the solution of x + f(x) = y.  Its length is the defect of x + f(x) = y at x. *)
 Definition step (y x : tokens) := tsub y (f x).
@@ -124,10 +113,8 @@ Qed.
 Theorem inverse_error_after xs y x k : agree n D (residual f xs) y ->
   N (tsub (Nat.iter k (step y) x) xs) <= L ^ k / (1 - L) * N (tsub (step y x) x).
 Proof.
-  intros S; set (z := Nat.iter k (step y) x).
-  eapply Rle_trans; [apply (inverse_lipschitz _ _ (residual f z) y); [intros i b _ _; reflexivity|exact S]|].
-  replace (L ^ k / (1 - L)) with (1 / (1 - L) * L ^ k) by (field; lra); rewrite Rmult_assoc.
-  apply Rmult_le_compat_l; [exact inverse_constant_ge0|apply defect_le].
+  intros S; apply le_over; eapply Rle_trans; [apply residual_expands with (2 := S)|apply defect_le].
+  intros i b _ _; reflexivity.
 Qed.
 
 (** A posteriori: the error of a step is at most L/(1 - L) times its length. *)
@@ -140,28 +127,27 @@ Theorem residual_bijective y : exists x, agree n D (residual f x) y /\
   forall x', agree n D (residual f x') y -> agree n D x' x.
 Proof.
   pose (x_ := fun k => Nat.iter k (step y) y); set (d := N (tsub (step y y) y)).
+  assert (d0 : 0 <= d) by apply (norm_ge0 n D), norm.
   assert (E : forall k, N (tsub (residual f (x_ k)) y) <= L ^ k * d) by (intros; apply defect_le).
   destruct (entry_le_norm _ _ _ norm) as [a [a0 A]], (norm_le_entry _ _ _ norm) as [a' [a'0 A']].
-  set (C := a * (1 / (1 - L) * d)).
+  pose (C := a * (d / (1 - L))); assert (0 <= C) by (apply Rmult_le_pos, Rdiv_le_0_compat; lra).
   pose (xs := fun i b => real (Lim_seq (fun k => x_ k i b))).
   assert (T : forall k, N (tsub (x_ k) xs) <= a' * (C * L ^ k)).
-  { intros k; apply A'.
-    - repeat first [assumption | exact inverse_constant_ge0 | apply pow_le, L1 | apply (norm_ge0 n D), norm
-                   | apply Rmult_le_pos].
-    - intros i b Hi Hb; apply (cauchy_geometric (fun k => x_ k i b)); [exact L1|]; intros p q.
-      eapply Rle_trans; [apply (A (tsub (x_ p) (x_ q))); auto|].
-      replace (C * L ^ p + C * L ^ q) with (a * (1 / (1 - L) * (L ^ p * d + L ^ q * d)))
-        by (unfold C; ring).
-      apply Rmult_le_compat_l; [auto|]; eapply Rle_trans; [apply residual_expands|].
-      apply Rmult_le_compat_l; [exact inverse_constant_ge0|].
-      eapply Rle_trans; [apply (norm_tsub _ y)|]; rewrite (norm_swap y); apply Rplus_le_compat; apply E. }
+  { intros k; apply A'; [apply Rmult_le_pos, pow_le; lra|]; intros i b Hi Hb.
+    apply (cauchy_geometric (fun k => x_ k i b)); [exact L1|]; intros p q.
+    eapply Rle_trans; [apply (A (tsub (x_ p) (x_ q))); auto|].
+    replace (C * L ^ p + C * L ^ q) with (a * (1 / (1 - L) * (L ^ p * d + L ^ q * d)))
+      by (unfold C; field; lra); apply Rmult_le_compat_l, le_over; [auto|]; rewrite Rmult_1_l.
+    eapply Rle_trans; [apply residual_expands; intros j c _ _; reflexivity|].
+    eapply Rle_trans; [apply (norm_tsub _ y)|rewrite (norm_swap y); apply Rplus_le_compat; apply E]. }
   assert (S : agree n D (residual f xs) y).
-  { apply norm_0_agree, (le_geometric _ ((1 + L) * a' * C + d) L L1); intros k.
+  { apply norm_agree; refine (is_lim_seq_le _ _ _ 0 _ (is_lim_seq_const _)
+      (geometric_lim ((1 + L) * a' * C + d) L L1)); intros k.
     eapply Rle_trans; [apply (norm_tsub _ (residual f (x_ k)))|].
     generalize (E k) (T k) (residual_lipschitz f L F xs (x_ k) I I); rewrite (norm_swap xs); nra. }
-  exists xs; split; [exact S|]; intros x' S'; apply norm_0_agree.
-  eapply Rle_trans; [apply (inverse_lipschitz _ _ y y); auto|].
-  replace (tsub y y) with (scale 0 y) by entries; rewrite (norm_scale _ _ _ norm), Rabs_R0; lra.
+  exists xs; split; [exact S|]; intros x' S'; apply norm_agree.
+  assert (X := residual_expands x' xs y y S' S); replace (tsub y y) with (scale 0 y) in X by entries.
+  rewrite (norm_scale _ _ _ norm), Rabs_R0 in X; nra.
 Qed.
 End Inverse.
 

@@ -1,9 +1,6 @@
 (** L2 attention has no Lipschitz constant when queries and keys have different weights; tying them,
     W_K = W_Q, makes (W_Q - W_K) W_K^T vanish and is excluded here. *)
-From Coq Require Import Reals Lra.
-From Coquelicot Require Import Coquelicot.
 From Lipsa Require Import Sums Tokens Core DotProduct.
-Open Scope R_scope.
 
 (** - s |x_i W_Q + b_Q - x_j W_K - b_K|^2 *)
 Definition untied_score D d s (W_Q W_K : tokens) (b_Q b_K : nat -> R) (x : tokens) i j :=
