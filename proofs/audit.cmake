@@ -1,11 +1,16 @@
 # Asks Coq what the compiled theory rests on. Fails when
-#   - a theorem uses an axiom beyond the four of Coq's real numbers, or a proof that was not finished;
+#   - a lemma or theorem uses an axiom beyond the four of Coq's real numbers, or a proof that was not
+#     finished;
 #   - coqchk, which checks the compiled proofs once more on its own, finds in the theory anything that
 #     is assumed, used or not;
-#   - PAGE names a theorem, as `File.theorem`, that Coq does not know.
+#   - PAGE names, as `File.theorem`, what is no lemma or theorem, or what RESTATED does not state again
+#     in full;
+#   - a file of the theory assumes, hides or renames: what a statement says must be what it looks like.
 #
 #   cmake -DCOQC= -DCOQCHK= -DOUT=<folder of the .vo files> -DTHEORY=<names> -DFOLDER=<of the .v files>
-#         -DPAGE=<text> -P audit.cmake
+#         -DPAGE=<text> -DRESTATED=<.v file> [-DCOMPUTED=<names>] -P audit.cmake
+#
+# COMPUTED: files whose proofs are long computations, which coqchk does not finish in ten minutes.
 cmake_minimum_required(VERSION 3.25)
 
 set(allowed ClassicalDedekindReals.sig_not_dec ClassicalDedekindReals.sig_forall_dec
@@ -21,30 +26,38 @@ function(run result)
   set(${result} "${said}" PARENT_SCOPE)
 endfunction()
 
-# ask(RESULT text): what Coq says to these sentences about the theory.
-function(ask result text)
-  list(JOIN THEORY " " modules)
-  file(WRITE ${OUT}/Audit.v "From Lipsa Require ${modules}.\n${text}")
-  run(said ${COQC} -q -R . Lipsa -w -ambiguous-paths Audit.v)
-  set(${result} "${said}" PARENT_SCOPE)
-endfunction()
-
-# Every theorem of every file is asked for, so that none can be forgotten.
+set(statement "(Theorem|Corollary|Lemma|Proposition|Fact|Remark) ")
 set(theorems "")
 foreach(name IN LISTS THEORY)
-  file(STRINGS ${FOLDER}/${name}.v lines REGEX "^(Theorem|Corollary) ")
-  foreach(line IN LISTS lines)
-    string(REGEX REPLACE "^[A-Za-z]+ ([A-Za-z0-9_']+).*" "${name}.\\1" theorem "${line}")
-    list(APPEND theorems ${theorem})
+  file(READ ${FOLDER}/${name}.v text)
+  string(REGEX REPLACE "\n#\\[(global|export)\\] Hint " "\nHint " text "${text}")
+  string(REGEX REPLACE "\nModule [A-Za-z]+ := [A-Za-z0-9 ]+\\." "" text "${text}")  # names, nothing inside
+  foreach(strange
+      "\n[ \t]*((Module|Declare|Include|Axiom|Parameter|Conjecture|Unset|Set|Infix|Reserved|Load|Program|Canonical|Primitive)[^\n]*)"
+      "\n[ \t]*(#[^\n]*)" "\n[ \t]+(${statement}[A-Za-z_][^\n]*)"
+      "\n[ \t]*(((Local|Global) )?Notation \"[^\n]*)")
+    if(text MATCHES "${strange}")
+      message(FATAL_ERROR "${name}.v: not in this theory: ${CMAKE_MATCH_1}")
+    endif()
   endforeach()
+  string(REGEX REPLACE "\nOpen Scope R_scope\\." "" scopes "${text}")
+  if(scopes MATCHES "(Open|Delimit|Bind|Undelimit|Close) Scope[^\n]*")
+    message(FATAL_ERROR "${name}.v: not in this theory: ${CMAKE_MATCH_0}")
+  endif()
+  string(REGEX MATCHALL "\n${statement}[A-Za-z0-9_']+" heads "${text}")
+  list(TRANSFORM heads REPLACE "^.* " "${name}.")
+  list(APPEND theorems ${heads})
 endforeach()
 list(LENGTH theorems count)
 if(count EQUAL 0)
   message(FATAL_ERROR "no theorem in ${THEORY}")
 endif()
 # Asked for together, as each question takes a walk through all of Coq's reals.
+list(JOIN THEORY " " modules)
 list(JOIN theorems ",\n  " together)
-ask(said "Definition theorems := (\n  ${together}).\nPrint Assumptions theorems.\n")
+file(WRITE ${OUT}/Assumptions.v "From Lipsa Require ${modules}.
+Definition theorems := (\n  ${together}).\nPrint Assumptions theorems.\n")
+run(said ${COQC} -q -R . Lipsa -w -ambiguous-paths Assumptions.v)
 if(NOT said MATCHES "^(Axioms:|Closed under the global context)")
   message(FATAL_ERROR "no report of what the theorems rest on:\n${said}")
 endif()
@@ -58,7 +71,9 @@ if(axioms)
 endif()
 
 set(modules "")
-foreach(name IN LISTS THEORY)
+set(theory ${THEORY})
+list(REMOVE_ITEM theory ${COMPUTED})
+foreach(name IN LISTS theory)
   list(APPEND modules -norec Lipsa.${name})
 endforeach()
 run(said ${COQCHK} -silent -o -R . Lipsa ${modules})
@@ -70,14 +85,21 @@ if(assumed OR NOT kinds EQUAL 3)
 endif()
 
 file(READ ${PAGE} page)
-string(REGEX MATCHALL "`[A-Z][A-Za-z]*\\.[a-z0-9_]+`" named "${page}")
+string(REGEX MATCHALL "`[A-Z][A-Za-z0-9]*\\.[A-Za-z0-9_']+`" named "${page}")
 string(REPLACE "`" "" named "${named}")
 list(FILTER named EXCLUDE REGEX "\\.(v|md|cmake)$")
 list(REMOVE_DUPLICATES named)
-list(JOIN named ".\nCheck " checks)
-if(named)
-  ask(said "Check ${checks}.\n")
-endif()
+file(READ ${RESTATED} restated)
+foreach(theorem IN LISTS named)
+  string(FIND "${restated}" "\nCheck (${theorem} :" at)
+  if(NOT theorem IN_LIST theorems)
+    message(FATAL_ERROR "no lemma or theorem: ${theorem}\n ${PAGE}")
+  elseif(at EQUAL -1)
+    message(FATAL_ERROR "not restated: ${theorem}\n ${RESTATED}")
+  endif()
+endforeach()
+configure_file(${RESTATED} ${OUT}/Restated.v COPYONLY)
+run(said ${COQC} -q -R . Lipsa -w -ambiguous-paths Restated.v)
 
 list(LENGTH named names)
-message(STATUS "${count} theorems rest on Coq's real numbers alone; the page names ${names}, all known")
+message(STATUS "${count} lemmas and theorems rest on Coq's real numbers alone; all ${names} of the page stand there")

@@ -369,7 +369,7 @@ TEST_CASE_METHOD(
   const std::string page = get_bytes(LIPSA_PROOFS);
   const auto cell = [](const std::string& text) {
     const std::string escaped = std::regex_replace(text, std::regex("\\|"), "\\|");
-    return std::regex_replace(escaped, std::regex("\\b[A-Z][A-Za-z]*\\.[a-z]\\w*"), "`$&`");
+    return std::regex_replace(escaped, std::regex("\\b[A-Z][A-Za-z]*\\.[A-Za-z]\\w*"), "`$&`");
   };
   std::istringstream blocks(lipsa("bounds --explain all").out + "\n");
   std::size_t entries = 0;

@@ -53,7 +53,7 @@ std::span<const CatalogEntry> castin2024_entries() {
   static constexpr std::array entries{
       CatalogEntry{.name = "castin2024_ball",
                    .statement = "sum_h sqrt(3) |W_V W_O|_2 sqrt(a^2 R^4 (4n+1) + n), "
-                                "a = s |W_Q W_K^T|_2",
+                                "a = s |W_Q W_K^T|_2, b_Q = 0",
                    .source = "Castin, Ablin & Peyre, ICML 2024, Theorem 3.3, number recalled, "
                              "derived again; heads added",
                    .proof = "Ball.castin_ball, Heads.lipschitz_heads_sum",
@@ -64,7 +64,7 @@ std::span<const CatalogEntry> castin2024_entries() {
                    .formula = ball},
       CatalogEntry{.name = "castin2024_mean_field",
                    .statement = "sum_h |W_V W_O|_2 (1 + 3 a R^2) exp(2 a R^2), "
-                                "a = s |W_Q W_K^T|_2, no mask",
+                                "a = s |W_Q W_K^T|_2, no mask, b_Q = 0",
                    .source = "Castin, Ablin & Peyre, ICML 2024, Theorem 3.5, number recalled, "
                              "derived again; heads added",
                    .proof = "Ball.castin_mean_field, Heads.lipschitz_heads_sum",

@@ -137,11 +137,15 @@ std::span<const CatalogEntry> dot_ball_entries() {
           "sum_h |W_V W_O|_2 (sqrt(c (1 + R^2 g^2)) + a R^2), a = s |W_Q W_K^T|_2, "
           "g = a R + s |W_K b_Q|_2, c = min(n, exp(2 R g)) without a mask, min(n, (1 + 1/2 + ... + "
           "1/n) exp(2 R g)) with a causal one, else the most tokens that see one",
-          "Ball.dot_ball_head_2, Heads.lipschitz_heads_sum", Norm::two, two_sum),
+          "Ball.dot_ball_unmasked, Ball.dot_ball_causal, Ball.dot_ball_seeing, "
+          "Heads.lipschitz_heads_sum",
+          Norm::two, two_sum),
       entry("dot_ball_2_concat",
             "|W_O|_2 sqrt(sum_h |W_V|_2^2 L_h^2), L_h = sqrt(c (1 + R^2 g^2)) + a R^2 as in "
             "dot_ball_2_sum",
-            "Ball.dot_ball_head_2, Heads.lipschitz_heads_concat_2", Norm::two, two_concat),
+            "Ball.dot_ball_unmasked, Ball.dot_ball_causal, Ball.dot_ball_seeing, "
+            "Heads.lipschitz_heads_concat_2",
+            Norm::two, two_concat),
       entry("dot_ball_triangle_2",
             "sum_h |W_V W_O|_2 (p + sqrt(c) R g + a R^2), a, g, c as in dot_ball_2_sum, "
             "p = min(sqrt(c), 2 exp(2 R g)) for causal masks, else sqrt(c)",

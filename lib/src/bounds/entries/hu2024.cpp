@@ -33,7 +33,7 @@ std::span<const CatalogEntry> hu2024_entries() {
   static constexpr std::array entries{
       CatalogEntry{.name = "hu2024_specformer",
                    .statement = "sum_h |W_V W_O|_2 (n (n+1) (|X|_F + eps)^2 a + n), "
-                                "a = s |W_Q W_K^T|_2",
+                                "a = s |W_Q W_K^T|_2, b_Q = 0",
                    .source = "Hu et al., ECCV 2024, Theorem 4.3, with |A|_2 for |W_Q|_2 |W_K|_2; "
                              "heads added",
                    .proof = "derivation 4",
@@ -43,7 +43,8 @@ std::span<const CatalogEntry> hu2024_entries() {
                    .kind = BoundKind::corrected,
                    .formula = fused},
       CatalogEntry{.name = "hu2024_specformer_printed",
-                   .statement = "sum_h |W_V W_O|_2 (n (n+1) (|X|_F + eps)^2 |W_Q|_2 |W_K|_2 + n)",
+                   .statement = "sum_h |W_V W_O|_2 (n (n+1) (|X|_F + eps)^2 |W_Q|_2 |W_K|_2 + n), "
+                                "s <= 1, b_Q = 0",
                    .source = "Hu et al., ECCV 2024, Theorem 4.3, to our recollection; heads added",
                    .proof = "derivation 4",
                    .domain = Domain::around_point,

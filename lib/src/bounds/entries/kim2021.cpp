@@ -71,27 +71,31 @@ std::span<const CatalogEntry> kim2021_entries() {
                    .source =
                        "Kim, Papamakarios & Mnih, ICML 2021, Theorem 3.2, as we read it, with "
                        "phi^-1(n-1) = W((n-1)/e) and any scale s",
-                   .proof = "MultiHead.theorem_3_2_inf, MultiHead.multihead_inf",
+                   .proof = "MultiHead.theorem_3_2_inf; any mask and scale: Masks.any_mask_inf, "
+                            "Infinity.sharp_le_published, MultiHead.multihead_inf",
                    .domain = Domain::everywhere,
                    .attention = AttentionKind::l2,
                    .norm = Norm::inf,
                    .kind = BoundKind::corrected,
                    .formula = inf},
-      CatalogEntry{.name = "kim2021_inf_printed",
-                   .statement = "(4 W(n/e) + 1/sqrt(d)) |W_O^T|_inf "
-                                "max_h(|W_Q^h|_inf |W_Q^hT|_inf) max_h |W_V^hT|_inf",
-                   .source = "Kim, Papamakarios & Mnih, ICML 2021, Theorem 3.2, as we read it",
-                   .proof = "MultiHead.theorem_3_2_inf",
-                   .domain = Domain::everywhere,
-                   .attention = AttentionKind::l2,
-                   .norm = Norm::inf,
-                   .kind = BoundKind::as_printed,
-                   .formula = inf_printed},
+      CatalogEntry{
+          .name = "kim2021_inf_printed",
+          .statement = "(4 W(n/e) + 1/sqrt(d)) |W_O^T|_inf "
+                       "max_h(|W_Q^h|_inf |W_Q^hT|_inf) max_h |W_V^hT|_inf",
+          .source = "Kim, Papamakarios & Mnih, ICML 2021, Theorem 3.2, as we read it",
+          .proof = "MultiHead.theorem_3_2_inf, Phi.phi_inv_monotone; any mask: as kim2021_inf",
+          .domain = Domain::everywhere,
+          .attention = AttentionKind::l2,
+          .norm = Norm::inf,
+          .kind = BoundKind::as_printed,
+          .formula = inf_printed},
       CatalogEntry{.name = "kim2021_2",
                    .statement = "sqrt(n) s (4 W((n-1)/e) + 1) "
                                 "sqrt(sum_h |W_Q^h|_2^4 |W_V^h|_2^2) |W_O|_2",
                    .source = "Kim, Papamakarios & Mnih, ICML 2021, Theorem 3.2, exponent corrected",
-                   .proof = "MultiHead.theorem_3_2_two, MultiHead.multihead_concat_2",
+                   .proof = "MultiHead.theorem_3_2_two; any mask and scale: "
+                            "Frobenius.core_lipschitz_2_any_mask, MultiHead.QV_le, "
+                            "MultiHead.multihead_concat_2",
                    .domain = Domain::everywhere,
                    .attention = AttentionKind::l2,
                    .norm = Norm::two,

@@ -118,20 +118,26 @@ std::span<const CatalogEntry> l2_two_norm_entries() {
             "sqrt(n) (4c + 1)) without a mask, c = W((n-1)/e), M = min(c (sqrt(n) + 1), (n-1) "
             "W(1/e), "
             "n^((1+x)/2)/(x exp 1)), 0 < x < 1",
-            "Frobenius.core_lipschitz_2, MultiHead.multihead_sum", Norm::two, two_sum),
+            "Frobenius.core_lipschitz_2, Frobenius.core_lipschitz_2_any_mask, "
+            "MultiHead.multihead_sum, derivation 2",
+            Norm::two, two_sum),
       entry("l2_2_concat",
             "L_2(n) s |W_O|_2 sqrt(sum_h |W_Q|_2^2 |W_Q^T W_V|_2^2), L_2(n) as in l2_2_sum",
-            "Frobenius.core_lipschitz_2, MultiHead.multihead_concat_2", Norm::two, two_concat),
+            "Frobenius.core_lipschitz_2, Frobenius.core_lipschitz_2_any_mask, "
+            "MultiHead.multihead_concat_2, derivation 2",
+            Norm::two, two_concat),
       entry(
           "l2_2_fused",
           "L_2(n) s |[W_Q^1 ... W_Q^H]|_2 |[(W_Q^hT W_V^h W_O^h)^T ...]|_2, L_2(n) as in l2_2_sum",
-          "Frobenius.core_lipschitz_2, MultiHead.multihead_fused", Norm::two, two_fused),
+          "Frobenius.core_lipschitz_2, Frobenius.core_lipschitz_2_any_mask, "
+          "MultiHead.multihead_fused, derivation 2",
+          Norm::two, two_fused),
       entry("l2_2_interpolated",
             "sqrt((1 + 4c) (sqrt(n) + 2c + 2M + 2 sqrt(c M sqrt(n)))) s w without a mask, w the "
             "least "
             "of the weights' factors in l2_2_sum, l2_2_concat, l2_2_fused",
             "Frobenius.core_lipschitz_2_schur, MultiHead.multihead_sum, "
-            "MultiHead.multihead_concat_2, MultiHead.multihead_fused",
+            "MultiHead.multihead_concat_2, MultiHead.multihead_fused, derivation 2",
             Norm::two, two_interpolated),
       entry("l2_max_token_sum", "(1 + 4c) s sum_h |W_Q|_2 |W_Q^T W_V W_O|_2, c = W((n-1)/e)",
             "Frobenius.core_lipschitz_token_max, MultiHead.multihead_sum", Norm::max_token,

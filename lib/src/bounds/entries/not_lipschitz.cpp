@@ -217,12 +217,16 @@ Evaluation none_exists(const BoundContext& c) {
 constexpr CatalogEntry entry(std::string_view name, AttentionKind attention, Norm norm) {
   const bool is_dot = attention == AttentionKind::dot;
   return {.name = name,
-          .statement = is_dot ? "no finite constant when W_Q W_K^T and W_V W_O are not 0, n >= 2"
-                              : "no finite constant when (W_Q - W_K) W_K^T and W_V W_O are not 0, "
-                                "n >= 2",
+          .statement = is_dot ? "no finite constant when W_Q W_K^T and W_V W_O are not 0 for a "
+                                "head that no others cancel, and some token sees itself and another"
+                              : "no finite constant when (W_Q - W_K) W_K^T and W_V W_O are not 0 "
+                                "for a head that no others cancel, and some token sees itself and "
+                                "another",
           .source = is_dot ? "Kim, Papamakarios & Mnih, ICML 2021, Theorem 3.1; conditions ours"
                            : "lipsa: a block of J that grows with the square of the token radius",
-          .proof = is_dot ? "DotProduct.theorem_3_1_dot_product_not_lipschitz, derivation 9"
+          .proof = is_dot ? "DotProduct.theorem_3_1_dot_product_not_lipschitz, "
+                            "DotProduct.theorem_3_1_multihead, "
+                            "derivation 9"
                           : "Untied.l2_untied_not_lipschitz, derivation 9",
           .domain = Domain::everywhere,
           .attention = attention,

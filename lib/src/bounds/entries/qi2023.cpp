@@ -69,7 +69,7 @@ std::span<const CatalogEntry> qi2023_entries() {
                    .statement = "sum_h |W_O|_2 (2n(n-1) s |W_K|_2 + 2(n-1) s |W_Q|_2 + 2n |W_V|_2)/"
                                 "sqrt(eps), no mask",
                    .source = "Qi et al., LipsFormer, ICLR 2023, Theorem 1; heads added",
-                   .proof = "published",
+                   .proof = "published, derivation 7",
                    .domain = Domain::everywhere,
                    .attention = AttentionKind::cosine,
                    .norm = Norm::two,
@@ -80,7 +80,7 @@ std::span<const CatalogEntry> qi2023_entries() {
                        "sum_h |W_O|_2 (n^2 s |W_K|_2 + n s |W_Q|_2 + 2n |W_V|_2)/sqrt(eps), "
                        "no mask",
                    .source = "Nair, TMLR 2025, Theorem 2; heads added",
-                   .proof = "published",
+                   .proof = "published, derivation 7",
                    .domain = Domain::everywhere,
                    .attention = AttentionKind::cosine,
                    .norm = Norm::two,

@@ -68,11 +68,12 @@ std::span<const CatalogEntry> ramapuram2025_entries() {
       entry(
           "ramapuram2025_ball",
           "sum_h |W_V W_O|_2 n (S + 2 S' a R^2), S and S' the largest sigmoid and slope for scores "
-          "within a R^2 of their bias, a = s |W_Q W_K^T|_2",
+          "within a R^2 of their bias, a = s |W_Q W_K^T|_2, b_Q = b_K = b_V = 0",
           Domain::token_ball, ball),
       entry("ramapuram2025_point",
             "sum_h |W_V W_O|_2 (n S + 2 S' a |X|_F^2), S and S' the largest sigmoid and slope for "
-            "scores within a max |x_i|_2^2 of their bias",
+            "scores within a max |x_i|_2^2 of their bias, a as in ramapuram2025_ball, b_Q = b_K = "
+            "b_V = 0",
             Domain::point, point)};
   return entries;
 }

@@ -39,9 +39,7 @@ constexpr CatalogEntry entry(std::string_view name, std::string_view statement,
   return {.name = name,
           .statement = statement,
           .source = source,
-          .proof = !refutation.empty()       ? ""
-                   : kind == BoundKind::ours ? "derivation 10"
-                                             : "published",
+          .proof = refutation.empty() ? "derivation 10" : "",
           .domain = domain,
           .subject = Subject::softmax,
           .attention = AttentionKind::dot,

@@ -34,7 +34,7 @@ std::span<const CatalogEntry> yudin2025_entries() {
   static constexpr std::array entries{
       CatalogEntry{.name = "yudin2025_point",
                    .statement = "sum_h |W_V W_O|_2 (|P|_2 + 2 |X|_2^2 a max_i g_1(P_i)), "
-                                "g_1(p) = p_(1) (1 - p_(1) + p_(2)), a = s |W_Q W_K^T|_2",
+                                "g_1(p) = p_(1) (1 - p_(1) + p_(2)), a = s |W_Q W_K^T|_2, b_Q = 0",
                    .source = "Yudin, Gaponov, Kudriashov & Rakhuba 2025, Theorem 3; heads added",
                    .proof = "published, derivation 4",
                    .domain = Domain::point,
@@ -44,7 +44,7 @@ std::span<const CatalogEntry> yudin2025_entries() {
                    .formula = point},
       CatalogEntry{.name = "yudin2025_ball",
                    .statement = "sum_h |W_V W_O|_2 (sqrt(n) + a (|X|_2 + eps)^2), "
-                                "a = s |W_Q W_K^T|_2",
+                                "a = s |W_Q W_K^T|_2, b_Q = 0",
                    .source = "lipsa: Yudin et al. 2025, Theorem 3, its terms bounded over the ball",
                    .proof = "derivation 4",
                    .domain = Domain::around_point,
