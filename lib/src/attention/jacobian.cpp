@@ -6,13 +6,12 @@
 #include <variant>
 
 #include "core/check.hpp"
-#include "linalg/gemm.hpp"
+#include "linalg/row_products.hpp"
 #include "lipsa/attention/cosine.hpp"
 #include "lipsa/attention/dot_product.hpp"
 #include "lipsa/attention/l2.hpp"
 #include "lipsa/attention/sigmoid.hpp"
 #include "lipsa/attention/softmax.hpp"
-#include "lipsa/core/parallel.hpp"
 
 namespace lipsa {
 namespace {
@@ -26,19 +25,6 @@ void require_no_overflow(bool finite, std::string_view what) {
 using Scores = std::variant<DotProductScores, L2Scores>;
 
 constexpr Index tile_rows = 64;  // a tile of P (64 × n) stays in the second-level cache
-
-Index pieces(Index total, Index size) {
-  return (total + size - 1) / size;
-}
-
-/// Calls body(first, count) for consecutive pieces of [0, total), in parallel.
-template <class Body>
-void for_pieces(Index total, Index size, const Body& body) {
-  parallel_for(pieces(total, size), [&](Index piece) {
-    const Index first = piece * size;
-    body(first, std::min(size, total - first));
-  });
-}
 
 /// c = a op(b), rows of a in parallel.
 void multiply(const ConstMatrixRef& a, const ConstMatrixRef& b, Op op_b, MatrixRef c) {
