@@ -38,6 +38,15 @@ TEST_CASE("row products: equal the plain products, whatever the shape", "[linalg
   const Vector expected = Vector::Ones(b_cols) + 3.0 * b.colwise().sum().transpose();
   CHECK((sums - expected).cwiseAbs().maxCoeff() <= 3 * rounding(rows));
 
+  Vector products = Vector::Ones(b_cols);
+  add_column_products(b, c, products);
+  CHECK((products - Vector::Ones(b_cols) - b.cwiseProduct(c).colwise().sum().transpose())
+            .cwiseAbs()
+            .maxCoeff() <= 3 * rounding(rows));
+  Matrix added = b;
+  add_rows(c, added);
+  CHECK(added == b + c);
+
   CHECK(std::abs(inner_product(b, c) - b.cwiseProduct(c).sum()) <= rounding(rows * b_cols));
 }
 

@@ -143,12 +143,6 @@ struct AttentionAt::State {
   }
 
   void add_weight_gradient(const Matrix& g, MultiHead& gradient) const;
-
-  void require_rows(const ConstMatrixRef& m, Index width, std::string_view name) const {
-    require(m.rows() == x.rows() && m.cols() == width,
-            "AttentionAt: {} must be {} x {}, got {} x {}", name, x.rows(), width, m.rows(),
-            m.cols());
-  }
 };
 
 AttentionAt::State::State(const MultiHead& layer_in, Matrix x_in, Index tokens, const Mask& mask_in,
@@ -404,7 +398,7 @@ Index AttentionAt::output_width() const {
 
 Matrix AttentionAt::apply(const ConstMatrixRef& dx) const {
   const State& s = *state_;
-  s.require_rows(dx, s.D(), "dx");
+  require_shape("AttentionAt", "dx", dx, s.x.rows(), s.D());
   const SerialBlas serial;
   Matrix tangent(s.x.rows(), s.fused.cols());
   multiply_rows(1.0, dx, s.fused, Op::plain, 0.0, tangent);
@@ -437,7 +431,7 @@ Matrix AttentionAt::apply(const ConstMatrixRef& dx) const {
 
 Matrix AttentionAt::apply_adjoint(const ConstMatrixRef& dy) const {
   const State& s = *state_;
-  s.require_rows(dy, s.D_out(), "dy");
+  require_shape("AttentionAt", "dy", dy, s.x.rows(), s.D_out());
   Matrix gO = s.from_output(dy);
   if (s.gain != 1.0) {
     gO *= s.gain;
@@ -448,7 +442,7 @@ Matrix AttentionAt::apply_adjoint(const ConstMatrixRef& dy) const {
 Matrix AttentionAt::backward(const ConstMatrixRef& dy, MultiHead& gradient,
                              double* gain_gradient) const {
   const State& s = *state_;
-  s.require_rows(dy, s.D_out(), "dy");
+  require_shape("AttentionAt", "dy", dy, s.x.rows(), s.D_out());
   require_same_shapes("AttentionAt", s.layer, gradient);
   Matrix gO = s.from_output(dy);
   Vector sums = Vector::Zero(s.D_out());

@@ -48,6 +48,22 @@ void add_column_sums(double alpha, const ConstMatrixRef& a, VectorRef sums) {
   });
 }
 
+void add_column_products(const ConstMatrixRef& a, const ConstMatrixRef& b, VectorRef sums) {
+  for_pieces(a.cols(), column_piece(a.cols()), [&](Index first, Index count) {
+    Eigen::RowVectorXd total = Eigen::RowVectorXd::Zero(count);
+    for (Index i = 0; i < a.rows(); ++i) {
+      total += a.row(i).segment(first, count).cwiseProduct(b.row(i).segment(first, count));
+    }
+    sums.segment(first, count) += total.transpose();
+  });
+}
+
+void add_rows(const ConstMatrixRef& a, MatrixRef c) {
+  for_row_pieces(c.rows(), [&](Index first, Index count) {
+    c.middleRows(first, count) += a.middleRows(first, count);
+  });
+}
+
 double inner_product(const ConstMatrixRef& a, const ConstMatrixRef& b) {
   const Index size = row_piece(a.rows());
   Vector sums = Vector::Zero(pieces(a.rows(), size));

@@ -46,6 +46,12 @@ void add_transposed_product(double alpha, const ConstMatrixRef& a, const ConstMa
 /// sums += alpha aᵀ 1: blocks of columns in parallel.
 void add_column_sums(double alpha, const ConstMatrixRef& a, VectorRef sums);
 
+/// sums_k += Σ_i a_ik b_ik: blocks of columns in parallel.
+void add_column_products(const ConstMatrixRef& a, const ConstMatrixRef& b, VectorRef sums);
+
+/// c += a, rows in parallel.
+void add_rows(const ConstMatrixRef& a, MatrixRef c);
+
 /// Σ a_ij b_ij, by pieces of rows in their order.
 double inner_product(const ConstMatrixRef& a, const ConstMatrixRef& b);
 
