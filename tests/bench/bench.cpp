@@ -3,15 +3,21 @@
 /// and reports a rate; the ratios are in README.md beside this file.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <stdexcept>
 #include <vector>
 
 #include "linalg/gemm.hpp"
 #include "lipsa/attention/jacobian.hpp"
+#include "lipsa/core/memory.hpp"
 #include "lipsa/core/parallel.hpp"
 #include "lipsa/linalg/spectral_norm.hpp"
+#include "lipsa/model/block.hpp"
 #include "lipsa/search/ascent.hpp"
+#include "piece_checks.hpp"
+#include "random_pieces.hpp"
 #include "random_problems.hpp"
 
 namespace lipsa {
@@ -186,6 +192,86 @@ void linearise(benchmark::State& state, AttentionKind kind) {
 }
 BENCHMARK_CAPTURE(linearise, dot, AttentionKind::dot)->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(linearise, l2, AttentionKind::l2)->UseRealTime()->Unit(benchmark::kMillisecond);
+
+double seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// Forward and backward of one block, in training: B = 32 sequences of n = 128 tokens, D = 256, H =
+/// 8, causal. Counted are multiply-adds, times two, of the maps (Q, K, V, O and 8 D² of the
+/// feed-forward layer; K is Q and V comes by a map of D² for l2) and of scores and values over the
+/// n (n + 1)/2 pairs that see each other; the backward pass takes twice that. Nothing else counts:
+/// norms, softmax, activations. `gemm_ratio` is the median over iterations of the speed beside that
+/// of products timed just before and after.
+void block_step(benchmark::State& state, AttentionKind kind, Activation activation) {
+  keep_freed_memory();
+  const Index n = 128;
+  const Index rows = 32 * n;
+  const Index D = 256;
+  Rng rng(1);
+  test::BlockShape shape{.attention = kind, .activation = activation, .D = D, .H = 8};
+  Block block = test::random_block(rng, shape);
+  block.feed_forward = test::random_feed_forward(rng, D, 4 * D, activation);
+  const Matrix x = normal_matrix(rng, rows, D);
+  const Matrix u = normal_matrix(rng, rows, D);
+  Block gradient = zeros_like(block);
+  {
+    const BlockAt at(block, x, n);
+    const Matrix dx = at.backward(u, gradient);
+    const Matrix ju = at.apply(u);
+    expect(std::abs(dx.cwiseProduct(u).sum() - ju.cwiseProduct(u).sum()) <=
+               1e-10 * ju.norm() * u.norm(),
+           "the adjoint is wrong");
+    const auto make = [&](const Linear& out) {  // behind the kinks of relu
+      Block moved = block;
+      moved.feed_forward.out = out;
+      return BlockAt(moved, x, n);
+    };
+    expect(
+        test::parameter_gradient_error(block.feed_forward.out, make, u, gradient.feed_forward.out,
+                                       rng) <= test::difference_tolerance,
+        "the gradient is wrong");
+  }
+
+  const Index size = 512;
+  const Matrix a = normal_matrix(rng, size, size);
+  std::vector<Matrix> c(4, Matrix::Zero(size, size));
+  const double gemm_flop = 2.0 * 4.0 * std::pow(as_double(size), 3);
+  const auto gemm_seconds = [&] {
+    const SerialBlas serial;
+    const double start = seconds();
+    parallel_for(4, [&](Index k) {
+      gemm(1.0, a, Op::plain, a, Op::plain, 0.0, c[static_cast<std::size_t>(k)]);
+    });
+    return seconds() - start;
+  };
+  const double maps = as_double((kind == AttentionKind::l2 ? 11 : 12) * rows * D * D);
+  const double pairs = as_double(rows) * as_double(n + 1) / 2.0;
+  const double flop = 3.0 * 2.0 * (maps + pairs * 2.0 * as_double(D));
+  std::vector<double> ratios;
+  for (auto _ : state) {
+    const double before = gemm_seconds();
+    const double start = seconds();
+    const BlockAt at(block, x, n);
+    benchmark::DoNotOptimize(at.backward(u, gradient).data());
+    const double taken = seconds() - start;
+    state.SetIterationTime(taken);
+    ratios.push_back(flop / taken * 0.5 * (before + gemm_seconds()) / gemm_flop);
+  }
+  std::nth_element(ratios.begin(), ratios.begin() + static_cast<Index>(ratios.size() / 2),
+                   ratios.end());
+  state.counters["flop"] = Counter(flop, Counter::kIsIterationInvariantRate);
+  state.counters["gemm_ratio"] = ratios[ratios.size() / 2];
+}
+BENCHMARK_CAPTURE(block_step, dot_relu, AttentionKind::dot, Activation::relu)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(block_step, dot_gelu, AttentionKind::dot, Activation::gelu)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(block_step, l2_relu, AttentionKind::l2, Activation::relu)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
 
 /// Figure 2 of Kim et al., all six sizes.
 void figure_2(benchmark::State& state) {

@@ -14,7 +14,7 @@
 namespace lipsa {
 namespace {
 
-constexpr Index tile_rows = 64;
+constexpr Index tile_rows = 32;
 
 void add_bias(const Vector& bias, MatrixRef rows) {
   if (bias.size() > 0) {

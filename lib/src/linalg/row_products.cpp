@@ -8,6 +8,25 @@ Index column_piece(Index columns) {
   return std::max<Index>(32, pieces(columns, 8 * 16) * 16);
 }
 
+/// Σ_i of what add(i, sum) adds to a row of sums: by pieces of rows, which are then added in order.
+/// Row after row, not Eigen's colwise().sum(), which walks down columns.
+template <class Add>
+Vector sum_of_rows(Index rows, Index columns, const Add& add) {
+  const Index size = row_piece(rows);
+  Matrix partial = Matrix::Zero(pieces(rows, size), columns);
+  for_pieces(rows, size, [&](Index first, Index count) {
+    auto sum = partial.row(first / size);
+    for (Index i = first; i < first + count; ++i) {
+      add(i, sum);
+    }
+  });
+  Vector total = Vector::Zero(columns);
+  for (Index k = 0; k < partial.rows(); ++k) {
+    total += partial.row(k).transpose();
+  }
+  return total;
+}
+
 }  // namespace
 
 Index row_piece(Index rows) {
@@ -39,23 +58,12 @@ void add_transposed_product(double alpha, const ConstMatrixRef& a, const ConstMa
 }
 
 void add_column_sums(double alpha, const ConstMatrixRef& a, VectorRef sums) {
-  for_pieces(a.cols(), column_piece(a.cols()), [&](Index first, Index count) {
-    Eigen::RowVectorXd total = Eigen::RowVectorXd::Zero(count);
-    for (Index i = 0; i < a.rows(); ++i) {
-      total += a.row(i).segment(first, count);
-    }
-    sums.segment(first, count) += alpha * total.transpose();
-  });
+  sums += alpha * sum_of_rows(a.rows(), a.cols(), [&](Index i, auto& sum) { sum += a.row(i); });
 }
 
 void add_column_products(const ConstMatrixRef& a, const ConstMatrixRef& b, VectorRef sums) {
-  for_pieces(a.cols(), column_piece(a.cols()), [&](Index first, Index count) {
-    Eigen::RowVectorXd total = Eigen::RowVectorXd::Zero(count);
-    for (Index i = 0; i < a.rows(); ++i) {
-      total += a.row(i).segment(first, count).cwiseProduct(b.row(i).segment(first, count));
-    }
-    sums.segment(first, count) += total.transpose();
-  });
+  sums += sum_of_rows(a.rows(), a.cols(),
+                      [&](Index i, auto& sum) { sum += a.row(i).cwiseProduct(b.row(i)); });
 }
 
 void add_rows(const ConstMatrixRef& a, MatrixRef c) {

@@ -1,6 +1,8 @@
 #include "lipsa/model/activation.hpp"
 
-#include <cmath>
+#include <algorithm>
+#include <array>
+#include <limits>
 #include <numbers>
 
 #include "core/same_shapes.hpp"
@@ -17,13 +19,49 @@ void relu(Index count, double* x, double* slope) {
   }
 }
 
-void gelu(Index count, double* x, double* slope) {
+/// erfcx(z/√2)/2 = e^(z²/2) Φ(−z) for z ≥ 0, as a polynomial in 1.3 − 13.8/(z + 6), which takes
+/// [0, 40] to [−1, 1]: its Chebyshev series by mpmath with 50 digits, cut below 1e-17.
+constexpr std::array<double, 22> scaled_tail{
+    0x1.535912c40bd8ep-4,   -0x1.1501711c8e602p-3,  0x1.bfb1f4db4087dp-4,   -0x1.3f06ba5eabf6ap-4,
+    0x1.8f7d69aa18b6cp-5,   -0x1.b41c5b5dc8b82p-6,  0x1.994ec1508646dp-7,   -0x1.4241195ded048p-8,
+    0x1.96064427ad375p-10,  -0x1.6d73009b39119p-12, 0x1.1aafc74cd9e16p-15,  0x1.705a2768ba988p-17,
+    -0x1.630cfccb527f2p-18, 0x1.1afdfb93d8f16p-21,  0x1.2f612a730ca1bp-22,  -0x1.97ccd91b04714p-24,
+    -0x1.145ebfbae254ep-27, 0x1.3c693095e3f49p-27,  -0x1.15aa45385e97cp-32, -0x1.a2adb612dbf58p-31,
+    0x1.8d59534e2bfabp-35,  0x1.8c4c8edd5b05dp-35};
+
+/// Eight at once, which fill the registers: with t = Φ(−|x|), x Φ(x) = max(x, 0) − |x| t, and
+/// Φ(x) = 1/2 + sign(x) (1/2 − t).
+void gelu_of_eight(double* value, double* slope) {
+  using Eight = Eigen::Array<double, 8, 1>;
   constexpr double density_factor = std::numbers::inv_sqrtpi / std::numbers::sqrt2;  // 1/√(2π)
-  for (Index k = 0; k < count; ++k) {
-    const double at = x[k];
-    const double below = 0.5 * (1.0 + std::erf(at / std::numbers::sqrt2));  // Φ(x)
-    x[k] = at * below;
-    slope[k] = below + at * density_factor * std::exp(-0.5 * at * at);
+  const Eight x = Eigen::Map<const Eight>(value);
+  const Eight size = x.abs();
+  const Eight at = 1.3 - 13.8 / (size + 6.0);
+  Eight tail = Eight::Constant(scaled_tail.back());
+  for (std::size_t k = scaled_tail.size() - 1; k-- > 0;) {
+    tail = tail * at + scaled_tail[k];
+  }
+  const Eight decay = (-0.5 * x.square()).exp();
+  tail *= decay;
+  const Eight sign = x / size.max(std::numeric_limits<double>::min());
+  Eigen::Map<Eight> slopes(slope);
+  Eigen::Map<Eight> values(value);
+  slopes = 0.5 + sign * (0.5 - tail) + density_factor * x * decay;
+  values = x.max(0.0) - size * tail;
+}
+
+void gelu(Index count, double* x, double* slope) {
+  Index k = 0;
+  for (; k + 8 <= count; k += 8) {
+    gelu_of_eight(x + k, slope + k);
+  }
+  if (k < count) {
+    std::array<double, 8> values{};
+    std::array<double, 8> slopes{};
+    std::copy(x + k, x + count, values.begin());
+    gelu_of_eight(values.data(), slopes.data());
+    std::copy_n(values.begin(), count - k, x + k);
+    std::copy_n(slopes.begin(), count - k, slope + k);
   }
 }
 

@@ -27,6 +27,9 @@ double activation_slope_upper_bound(Activation activation);
 template <MaybeConst<Activation> A, class F>
 void for_each_parameter(A& /*activation*/, const F& /*f*/) {}
 
+/// x Φ(x) errs by less than 3e-16 (1 + |x|) and, in the tail, by less than 1e-12 of itself; its
+/// derivative by less than 1e-15.
+///
 /// \test tests/model/activation_test.cpp
 class ActivationAt {
  public:
