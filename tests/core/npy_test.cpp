@@ -293,6 +293,28 @@ TEST_CASE("write_npy: text and truth values take a byte an element", "[core]") {
   CHECK(get_bytes(path) == bytes);
 }
 
+TEST_CASE("write_npy: single precision takes four bytes an element, and never rounds", "[core]") {
+  const TemporaryFolder folder;
+  const auto path = folder / "a.npy";
+  const double inf = std::numeric_limits<double>::infinity();
+  const double tiny = std::numeric_limits<float>::denorm_min();
+  Array array{.shape = {5},
+              .data = {0.5, -tiny, inf, -0.0, std::numeric_limits<float>::max()},
+              .written_as = ElementType::float32};
+  write_npy(path, array);
+  const std::string bytes = get_bytes(path);
+  CHECK(bytes.size() % 64 == 20);
+  CHECK_THAT(bytes, Catch::Contains("'descr': '<f4'"));
+  const Array back = read_npy(path);
+  CHECK(back.data == array.data);
+  CHECK(std::signbit(back.data[3]));
+  for (const double bad : {0.1, tiny / 2.0, 1e300, -1e39}) {
+    array.data[1] = bad;
+    CHECK_THROWS_WITH(write_npy(path, array), Catch::Contains("numbers of single precision"));
+  }
+  CHECK(get_bytes(path) == bytes);
+}
+
 TEST_CASE("write_npy: refuses what it cannot write before it touches the disk", "[core]") {
   const TemporaryFolder folder;
   CHECK_THROWS_WITH(

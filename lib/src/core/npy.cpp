@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <charconv>
-#include <cmath>
-#include <cstring>
 #include <limits>
 #include <optional>
-#include <type_traits>
+#include <utility>
 
 #include "core/check.hpp"
+#include "core/element.hpp"
 #include "core/input_file.hpp"
 #include "core/npy.hpp"
 #include "core/shape.hpp"
@@ -18,8 +16,6 @@
 
 namespace lipsa {
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "elements are taken as little-endian");
 
 constexpr std::string_view magic = "\x93NUMPY";
 
@@ -209,55 +205,28 @@ Header read_header(const ByteSource& source, std::uint64_t& offset) {
 
 // ── the elements ───────────────────────────────────────────────────────────────────────────────
 
-/// The double of the same value as the T in native order at `bytes`; nothing when there is none.
-template <class T>
-std::optional<double> widen(const char* bytes) {
-  T value{};
-  std::memcpy(&value, bytes, sizeof value);
-  if constexpr (std::is_same_v<T, Eigen::half>) {
-    return static_cast<float>(value);
-  } else {
-    if constexpr (std::is_integral_v<T> && sizeof(T) == 8) {
-      const auto bits = static_cast<std::uint64_t>(value);
-      const std::uint64_t magnitude = value < T{0} ? 0 - bits : bits;
-      const int significant = static_cast<int>(std::bit_width(magnitude)) -
-                              std::countr_zero(magnitude);  // negative for 0
-      if (significant > std::numeric_limits<double>::digits) {
-        return std::nullopt;
-      }
-    }
-    return static_cast<double>(value);
-  }
-}
-
-template <>
-std::optional<double> widen<bool>(const char* bytes) {
-  return *bytes == 0 || *bytes == 1 ? std::optional<double>(*bytes) : std::nullopt;
-}
-
 struct Dtype {
   std::string_view name;  ///< kind and bytes, as numpy writes them after the byte order
-  std::size_t size;
-  std::optional<double> (*widen)(const char*);
+  ElementFormat format;
 };
 
 constexpr std::array dtypes{
-    Dtype{"b1", 1, widen<bool>},          Dtype{"i1", 1, widen<std::int8_t>},
-    Dtype{"i2", 2, widen<std::int16_t>},  Dtype{"i4", 4, widen<std::int32_t>},
-    Dtype{"i8", 8, widen<std::int64_t>},  Dtype{"u1", 1, widen<std::uint8_t>},
-    Dtype{"u2", 2, widen<std::uint16_t>}, Dtype{"u4", 4, widen<std::uint32_t>},
-    Dtype{"u8", 8, widen<std::uint64_t>}, Dtype{"f2", 2, widen<Eigen::half>},
-    Dtype{"f4", 4, widen<float>},         Dtype{"f8", 8, widen<double>}};
+    Dtype{"b1", format_of<bool>},          Dtype{"i1", format_of<std::int8_t>},
+    Dtype{"i2", format_of<std::int16_t>},  Dtype{"i4", format_of<std::int32_t>},
+    Dtype{"i8", format_of<std::int64_t>},  Dtype{"u1", format_of<std::uint8_t>},
+    Dtype{"u2", format_of<std::uint16_t>}, Dtype{"u4", format_of<std::uint32_t>},
+    Dtype{"u8", format_of<std::uint64_t>}, Dtype{"f2", format_of<Eigen::half>},
+    Dtype{"f4", format_of<float>},         Dtype{"f8", format_of<double>}};
 
 /// \param descr  byte order and name: <, >, = (this machine's), or | for a single byte
-const Dtype& find_dtype(const std::string& origin, std::string_view descr) {
+const ElementFormat& find_dtype(const std::string& origin, std::string_view descr) {
   const std::string_view order = descr.substr(0, 1);
   const std::string_view name = descr.substr(order.size());
   const auto* const dtype = std::find_if(dtypes.begin(), dtypes.end(),
                                          [&](const Dtype& known) { return known.name == name; });
   if (dtype != dtypes.end() &&
-      (order == "<" || order == ">" || order == "=" || (order == "|" && dtype->size == 1))) {
-    return *dtype;
+      (order == "<" || order == ">" || order == "=" || (order == "|" && dtype->format.size == 1))) {
+    return dtype->format;
   }
   std::string_view what;
   switch (name.empty() ? '\0' : name[0]) {
@@ -319,7 +288,7 @@ class FortranOrder {
 Array decode_npy(const ByteSource& source) {
   std::uint64_t offset = 0;
   const Header header = read_header(source, offset);
-  const Dtype& dtype = find_dtype(source.origin, *header.descr);
+  const ElementFormat& dtype = find_dtype(source.origin, *header.descr);
   const bool swap = header.descr->front() == '>';
 
   const std::optional<Index> count = element_count(*header.shape);
@@ -354,16 +323,7 @@ Array decode_npy(const ByteSource& source) {
       std::copy_n(element, dtype.size, native.begin());
     }
     const std::size_t place = *header.fortran_order ? static_cast<std::size_t>(fortran.next()) : k;
-    const std::optional<double> value = dtype.widen(native.data());
-    if (!value) {
-      const auto bits = std::bit_cast<std::uint64_t>(native);
-      malformed(source.origin, "element {}: expected {}, found {}",
-                tuple_text(indices_of(array.shape, place)),
-                dtype.size == 1 ? "0 or 1" : "an integer that a double holds exactly",
-                dtype.name == "i8" ? fmt::to_string(static_cast<std::int64_t>(bits))
-                                   : fmt::to_string(bits));
-    }
-    array.data[place] = *value;
+    array.data[place] = widened(dtype, native.data(), source.origin, array.shape, place);
     element += dtype.size;
     --left;
   }
@@ -376,9 +336,20 @@ Array decode_npy(const ByteSource& source) {
 
 std::string encode_npy(std::string_view function, const Array& array) {
   require_consistent(function, array);
-  const bool small = array.written_as == ElementType::uint8;
+  std::string_view descr;
+  switch (array.written_as) {
+    case ElementType::float64:
+      descr = "<f8";
+      break;
+    case ElementType::float32:
+      descr = "<f4";
+      break;
+    case ElementType::uint8:
+      descr = "|u1";
+      break;
+  }
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}",
-                                   small ? "|u1" : "<f8", tuple_text(array.shape));
+                                   descr, tuple_text(array.shape));
   const std::size_t start = magic.size() + 4;
   header.append(63 - (start + header.size()) % 64, ' ').append("\n");  // data start at 64 k
   require(header.size() <= header_limit, "{}: array must have fewer dimensions, got {}", function,
@@ -387,17 +358,7 @@ std::string encode_npy(std::string_view function, const Array& array) {
   std::string bytes(magic);
   bytes += {1, 0, static_cast<char>(header.size() & 255U), static_cast<char>(header.size() >> 8U)};
   bytes += header;
-  if (!small) {
-    bytes.append(reinterpret_cast<const char*>(array.data.data()),
-                 array.data.size() * sizeof(double));
-    return bytes;
-  }
-  for (const double x : array.data) {
-    require(x >= 0.0 && x <= 255.0 && x == std::floor(x),
-            "{}: array must hold whole numbers from 0 to 255 to be written as uint8, got {}",
-            function, x);
-    bytes += static_cast<char>(static_cast<unsigned char>(x));
-  }
+  append_elements(bytes, function, array);
   return bytes;
 }
 

@@ -1,6 +1,6 @@
 /// \file
-/// What the array files of numpy hold, as doubles, and its way to and from matrices.
-/// The files themselves: core/npy.hpp, core/npz.hpp.
+/// What array files hold, as doubles, and its way to and from matrices.
+/// The files themselves: core/npy.hpp, core/npz.hpp, core/safetensors.hpp.
 #pragma once
 
 #include <string>
@@ -12,8 +12,9 @@ namespace lipsa {
 
 /// What a file that is written has an element as. One that is read may have any type of number.
 enum class ElementType {
-  float64,  ///< '<f8'
-  uint8,    ///< '|u1': text, truth values
+  float64,
+  float32,  ///< of elements that single precision holds: to write never rounds
+  uint8,    ///< text, truth values
 };
 
 /// An array of any rank. Functions that take one throw std::invalid_argument when the product of

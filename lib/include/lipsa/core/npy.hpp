@@ -23,11 +23,11 @@ namespace lipsa {
 /// \test   tests/core/npy_test.cpp, tests/fuzz/array_file_fuzz.cpp
 Array read_npy(const std::filesystem::path& path);
 
-/// Writes version 1.0, '<f8' or '|u1', C order. Same array, same bytes. The file is there whole or
-/// not at all.
+/// Writes version 1.0, '<f8', '<f4' or '|u1', C order. Same array, same bytes. The file is there
+/// whole or not at all.
 ///
-/// \throws std::invalid_argument  the array is inconsistent, or to be written as uint8 and an
-///         element is no whole number from 0 to 255
+/// \throws std::invalid_argument  the array is inconsistent, or an element is not of the type it is
+///         to be written as: a whole number from 0 to 255, a number of single precision
 /// \throws WriteError             see core/atomic_file.hpp
 /// \test   tests/core/npy_test.cpp
 void write_npy(const std::filesystem::path& path, const Array& array);
