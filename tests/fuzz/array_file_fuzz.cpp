@@ -1,6 +1,7 @@
-/// Mutates well-formed .npy and .npz files. Whatever the bytes, reading ends with a consistent
-/// array or std::runtime_error and never claims memory out of proportion to the file; an archive
-/// that is still accepted holds the arrays it held. LIPSA_FUZZ_FILES sets the number of files.
+/// Mutates well-formed .npy, .npz and .safetensors files. Whatever the bytes, reading ends with a
+/// consistent array or std::runtime_error and never claims memory out of proportion to the file; an
+/// archive that is still accepted holds the arrays it held. LIPSA_FUZZ_FILES sets the number of
+/// files.
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -14,6 +15,7 @@
 #include "lipsa/core/npy.hpp"
 #include "lipsa/core/npz.hpp"
 #include "lipsa/core/rng.hpp"
+#include "lipsa/core/safetensors.hpp"
 
 namespace {
 std::atomic<std::size_t> largest_claim = 0;
@@ -151,6 +153,44 @@ TEST_CASE("read_npz: survives mutated files, and never returns a changed array",
           original.begin(), original.end(), [&, &key = name, &value = array](const auto& known) {
             return same(known.second, value) && (known.first == key || !original.contains(key));
           }));
+    }
+  });
+}
+
+TEST_CASE("read_safetensors: survives mutated files, and can write what it read", "[fuzz]") {
+  const auto entry = [](const std::string& name, const std::string& dtype, const std::string& shape,
+                        const std::string& offsets) {
+    return concat({"\"", name, R"(":{"dtype":")", dtype, R"(","shape":)", shape,
+                   R"(,"data_offsets":)", offsets, "}"});
+  };
+  const std::string data(24, '\x01');
+  const std::vector<std::string> files{
+      safetensors_bytes(concat({"{", entry("a", "F64", "[1,2]", "[0,16]"), ",",
+                                entry("b", "F32", "[]", "[16,20]"), ",",
+                                entry("c", "BOOL", "[4]", "[20,24]"), "}  "}),
+                        data),
+      safetensors_bytes(concat({R"({"__metadata__":{"step":"12","\u00e4":"x"},)",
+                                entry("n", "I32", "[6]", "[0,24]"), ",",
+                                entry("e", "BF16", "[0,7]", "[24,24]"), "}"}),
+                        data),
+      safetensors_bytes(concat({"{", entry("h", "F16", "[2,3,2]", "[0,24]"), "}"}), data)};
+  const TemporaryFolder folder;
+  int copies = 0;
+  fuzz(files, [&](const auto& path, std::size_t /*which*/) {
+    const Safetensors file = read_safetensors(path);
+    for (const auto& [name, array] : file.tensors) {
+      check_consistent(array);
+    }
+    if (++copies > 300) {
+      return;  // a copy waits for the disk
+    }
+    const auto copy = folder / "copy";
+    write_safetensors(copy, file);
+    const Safetensors back = read_safetensors(copy);
+    REQUIRE(back.metadata == file.metadata);
+    REQUIRE(back.tensors.size() == file.tensors.size());
+    for (const auto& [name, array] : file.tensors) {
+      REQUIRE(same(back.tensors.at(name), array));
     }
   });
 }

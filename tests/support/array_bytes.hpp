@@ -1,5 +1,6 @@
 /// \file
-/// .npy and .npz files made byte by byte from their specifications, well-formed or not.
+/// .npy, .npz and .safetensors files made byte by byte from their specifications, well-formed or
+/// not.
 #pragma once
 
 #include <cstdint>
@@ -64,6 +65,11 @@ inline std::uint32_t crc32(std::string_view bytes) {
 /// Deflated, as one block of type 0 that holds the bytes as they are. Fewer than 2^16 bytes.
 inline std::string deflate_block(std::string_view bytes) {
   return concat({"\x01", little(bytes.size(), 2), little(~bytes.size(), 2), bytes});
+}
+
+/// A .safetensors file with this header text.
+inline std::string safetensors_bytes(std::string_view header, std::string_view data) {
+  return concat({little(header.size(), 8), header, data});
 }
 
 struct ZipMember {
