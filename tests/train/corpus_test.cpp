@@ -14,6 +14,7 @@ namespace {
 
 using Catch::Contains;
 using Ids = std::vector<CharacterId>;
+using Indices = std::vector<Index>;
 
 TEST_CASE("Vocabulary: the characters of a text, each once, in ascending order", "[train]") {
   const Vocabulary vocabulary("zeé\naab€z𣎴 \n");
@@ -227,8 +228,8 @@ TEST_CASE("make_batch: sequence after sequence, filled up without targets", "[tr
   CHECK(batch.sequences == 3);
   CHECK(batch.length == 3);
   CHECK(batch.predicted == 5);
-  CHECK(batch.inputs == Ids{6, 0, 0, 5, 6, 7, 8, 0, 0});
-  CHECK(batch.targets == Ids{7, -1, -1, 6, 7, 8, 9, -1, -1});
+  CHECK(batch.inputs == Indices{6, 0, 0, 5, 6, 7, 8, 0, 0});
+  CHECK(batch.targets == Indices{7, -1, -1, 6, 7, 8, 9, -1, -1});
   CHECK_THROWS_WITH(make_batch(text, {}), "make_batch: examples must not be empty, got none");
   const Index huge = std::numeric_limits<Index>::max();
   for (const Example& bad : {Example{0, 5}, Example{4, 1}, Example{-1, 2}, Example{0, 0},
@@ -251,7 +252,7 @@ TEST_CASE("TrainingBatches: each round has each example once, in an order of its
   const Ids text = numbers(23);  // 11 windows of 2
   const auto size = GENERATE(Index{1}, Index{3}, Index{11});
   TrainingBatches batches(text, windows(23, 2), size, 7);
-  std::vector<Ids> rounds(5);
+  std::vector<Indices> rounds(5);
   for (Index step = 0; step < 5 * 11 / size; ++step) {
     const Batch batch = batches.at(step);
     CHECK(batch.sequences == size);
@@ -263,7 +264,7 @@ TEST_CASE("TrainingBatches: each round has each example once, in an order of its
   for (std::size_t k = 0; k < 4; ++k) {
     CHECK(rounds[k] != rounds[k + 1]);
     std::sort(rounds[k].begin(), rounds[k].end());
-    CHECK(rounds[k] == Ids{0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20});
+    CHECK(rounds[k] == Indices{0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20});
   }
 }
 
@@ -271,7 +272,7 @@ TEST_CASE("TrainingBatches: a batch depends on the seed and its number alone", "
   const Ids text = numbers(101);
   const std::vector<Example> examples = windows(101, 4);
   TrainingBatches forwards(text, examples, 4, 1);
-  std::vector<Ids> expected;
+  std::vector<Indices> expected;
   for (Index step = 0; step < 30; ++step) {
     expected.push_back(forwards.at(step).inputs);
   }
@@ -289,7 +290,7 @@ TEST_CASE("TrainingBatches: a batch depends on the seed and its number alone", "
 TEST_CASE("TrainingBatches: the same order on every machine", "[train]") {
   const Ids text = numbers(9);
   TrainingBatches batches(text, windows(9, 1), 8, 42);
-  CHECK(batches.at(0).inputs == Ids{6, 7, 5, 3, 1, 2, 4, 0});
+  CHECK(batches.at(0).inputs == Indices{6, 7, 5, 3, 1, 2, 4, 0});
 }
 
 TEST_CASE("TrainingBatches: refuses a text shorter than one batch, saying what to change",

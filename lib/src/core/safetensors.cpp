@@ -259,7 +259,7 @@ Safetensors read_safetensors(const std::filesystem::path& path) {
               input.stream.gcount());
   }
 
-  Safetensors file;
+  Safetensors file{.origin = origin};
   std::vector<Entry> entries;
   const std::uint64_t available = input.size - length_size - length;
   const json header = parse_header(origin, text);

@@ -14,6 +14,7 @@ namespace lipsa {
 struct Safetensors {
   std::map<std::string, Array, std::less<>> tensors{};
   std::map<std::string, std::string, std::less<>> metadata{};  ///< text of any kind, by name
+  std::string origin{};  ///< the file it was read from, for messages; may be empty
 };
 
 /// Reads a .safetensors file: eight bytes that hold the length of a header, the header in JSON,

@@ -118,13 +118,13 @@ Sentences sentences(std::span<const CharacterId> text, CharacterId newline, Inde
 /// Examples side by side, sequence after sequence, each filled up to the length of the longest with
 /// inputs of no meaning and no target. In a causal model they have no effect on the rest.
 struct Batch {
-  static constexpr CharacterId no_target = -1;
+  static constexpr Index no_target = -1;
 
   Index sequences = 0;
-  Index length = 0;                    ///< of each sequence
-  std::vector<CharacterId> inputs{};   ///< sequences × length
-  std::vector<CharacterId> targets{};  ///< sequences × length; no_target: nothing to predict
-  Index predicted = 0;                 ///< targets that are characters
+  Index length = 0;              ///< of each sequence
+  std::vector<Index> inputs{};   ///< ids, sequences × length
+  std::vector<Index> targets{};  ///< sequences × length; no_target: nothing to predict
+  Index predicted = 0;           ///< targets that are characters
 };
 
 /// \throws std::invalid_argument  no examples, or one that reaches beyond the text
