@@ -35,7 +35,7 @@ if $all; then
   install_missing "${build_packages[@]}" "${test_packages[@]}" "${check_packages[@]}" "${proof_packages[@]}"
 
   say "shell syntax"
-  for script in .ci/run apps/*.sh apps/*/*.sh tests/*.sh; do
+  for script in .ci/run apps/*.sh apps/*/*.sh datasets/*.sh tests/*.sh; do
     bash -n "$script"
   done
 
