@@ -5,9 +5,8 @@
 #include <memory>
 #include <utility>
 
-#include "lipsa/core/parameters.hpp"
 #include "lipsa/core/rng.hpp"
-#include "lipsa/core/types.hpp"
+#include "lipsa/model/piece.hpp"
 
 namespace lipsa {
 
@@ -59,7 +58,7 @@ Lstm initial_lstm(Index D, Index K, Rng& rng);
 /// forward, the same for apply and apply_adjoint, twice that for backward. Sequences run in
 /// parallel, 16 to 32 at a time; results do not depend on the number of threads.
 ///
-/// It owns what it needs. NaN in x comes out as NaN from its token on; infinities and numbers whose
+/// NaN in x comes out as NaN from its token on; infinities and numbers whose
 /// products overflow saturate gates or come out as NaN, and never throw.
 ///
 /// \test tests/model/lstm_test.cpp
