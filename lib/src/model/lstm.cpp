@@ -62,7 +62,6 @@ struct LstmAt::State {
   /// are [t B + row, t B + row + count).
   template <class Body>
   void for_sequences(const Body& body) const {
-    const SerialBlas serial;
     // Each product packs all of W_H, which takes some rows to pay off.
     for_pieces(B(), std::clamp<Index>(B() / 2, 16, 32), body);
   }
@@ -95,8 +94,13 @@ LstmAt::LstmAt(const Lstm& lstm, const ConstMatrixRef& x, Index tokens) {
   auto state = std::make_shared<State>(State{lstm, tokens, by_token(x, tokens)});
   const Index B = state->B();
   const Index K = state->K();
-  state->gates = lstm.b.transpose().replicate(x.rows(), 1);
-  multiply_rows(1.0, state->x, lstm.W_X, Op::plain, 1.0, state->gates);
+  state->gates.resize(x.rows(), 4 * K);
+  const SerialBlas serial;
+  for_row_pieces(x.rows(), [&](Index first, Index count) {
+    auto rows = state->gates.middleRows(first, count);
+    rows.rowwise() = lstm.b.transpose();
+    gemm(1.0, state->x.middleRows(first, count), Op::plain, lstm.W_X, Op::plain, 1.0, rows);
+  });
   state->c.resize(x.rows(), K);
   state->tanh_c.resize(x.rows(), K);
   state->h.resize(x.rows(), K);
@@ -149,6 +153,7 @@ Matrix LstmAt::apply(const ConstMatrixRef& dx) const {
   multiply_rows(1.0, by_token(dx, s.tokens), s.lstm.W_X, Op::plain, 0.0, da);
   Matrix dc(rows(), K);
   Matrix dh(rows(), K);
+  const SerialBlas serial;
   s.for_sequences([&](Index row, Index count) {
     for (Index t = 0; t < s.tokens; ++t) {
       const Index first = t * B + row;
@@ -179,6 +184,7 @@ Matrix LstmAt::apply(const ConstMatrixRef& dx) const {
 }
 
 Matrix LstmAt::State::gate_gradient(const ConstMatrixRef& dy) const {
+  const SerialBlas serial;
   require(dy.rows() == x.rows() && dy.cols() == K(),
           "LstmAt: dy must be {} x {} as the output, got {} x {}", x.rows(), K(), dy.rows(),
           dy.cols());
