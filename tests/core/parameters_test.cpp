@@ -40,6 +40,7 @@ TEST_CASE("parameters: names, shapes and numbers in order, without empty arrays"
   pair.second.none = Vector::Ones(1);
   const auto list = parameters(pair);
   std::vector<std::string> names;
+  names.reserve(list.size());
   for (const Parameter& p : list) {
     names.push_back(p.name);
   }

@@ -11,8 +11,6 @@
 namespace lipsa {
 namespace {
 
-using test::BlockShape;
-
 TEST_CASE("BlockAt: every derivative, for every kind of attention and norm", "[model]") {
   const auto placement = GENERATE(NormPlacement::post, NormPlacement::pre);
   const auto kind = GENERATE(from_range(test::kinds));

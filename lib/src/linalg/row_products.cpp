@@ -5,7 +5,8 @@ namespace {
 
 /// Eight pieces, each a multiple of 16, at least 32.
 Index column_piece(Index columns) {
-  return std::max<Index>(32, pieces(columns, 8 * 16) * 16);
+  constexpr Index granule = 16;
+  return std::max(2 * granule, pieces(columns, 8 * granule) * granule);
 }
 
 /// Σ_i of what add(i, sum) adds to a row of sums: by pieces of rows, which are then added in order.

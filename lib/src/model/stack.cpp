@@ -45,8 +45,8 @@ Matrix StackAt::apply_adjoint(Matrix dy) const {
   if (final_norm_) {
     dy = final_norm_->apply_adjoint(std::move(dy));
   }
-  for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
-    dy = block->apply_adjoint(std::move(dy));
+  for (std::size_t k = blocks_.size(); k-- > 0;) {
+    dy = blocks_[k].apply_adjoint(std::move(dy));
   }
   return dy;
 }

@@ -16,20 +16,31 @@ double sign(double x) {
   return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : 0.0;
 }
 
-/// log |a|_1 = log max_j Σ_i |a_ij|: its gradient is added to g. Returns |a|_1.
-double add_log_norm_1(const ConstMatrixRef& a, MatrixRef g) {
+/// Σ_i |a_ij|, row after row: Eigen's colwise().sum() walks down columns.
+Vector column_sums(const ConstMatrixRef& a) {
+  Vector sums = Vector::Zero(a.cols());
+  for (Index i = 0; i < a.rows(); ++i) {
+    sums += a.row(i).cwiseAbs().transpose();
+  }
+  return sums;
+}
+
+Vector row_sums(const ConstMatrixRef& a) {
+  return a.cwiseAbs().rowwise().sum();
+}
+
+/// The gradient of log |a|_1 = log max_j Σ_i |a_ij| is added to g.
+void add_log_norm_1(const ConstMatrixRef& a, MatrixRef g) {
   Index column = 0;
-  const double norm = a.cwiseAbs().colwise().sum().maxCoeff(&column);
+  const double norm = column_sums(a).maxCoeff(&column);
   g.col(column) += a.col(column).unaryExpr(&sign) / norm;
-  return norm;
 }
 
 /// The same of |a|_inf = max_i Σ_j |a_ij|.
-double add_log_norm_inf(const ConstMatrixRef& a, MatrixRef g) {
+void add_log_norm_inf(const ConstMatrixRef& a, MatrixRef g) {
   Index row = 0;
-  const double norm = a.cwiseAbs().rowwise().sum().maxCoeff(&row);
+  const double norm = row_sums(a).maxCoeff(&row);
   g.row(row) += a.row(row).unaryExpr(&sign) / norm;
-  return norm;
 }
 
 /// The same of factor · log |a|_2.
@@ -46,23 +57,17 @@ auto head(M& weight, Index heads, Index h) {
 }
 
 void add_inf(const MultiHead& layer, MultiHead& g) {
+  Vector score_norms(layer.heads);
+  Vector value_norms(layer.heads);
+  for (Index h = 0; h < layer.heads; ++h) {
+    const auto w_q = head(layer.W_Q, layer.heads, h);
+    score_norms(h) = std::log(row_sums(w_q).maxCoeff()) + std::log(column_sums(w_q).maxCoeff());
+    value_norms(h) = column_sums(head(layer.W_V, layer.heads, h)).maxCoeff();
+  }
   Index scores = 0;
   Index values = 0;
-  double largest_scores = -1.0;
-  double largest_values = -1.0;
-  for (Index h = 0; h < layer.heads; ++h) {
-    const auto w_q = head(layer.W_Q, layer.heads, h).cwiseAbs();
-    const double score = w_q.rowwise().sum().maxCoeff() * w_q.colwise().sum().maxCoeff();
-    const double value = head(layer.W_V, layer.heads, h).cwiseAbs().colwise().sum().maxCoeff();
-    if (score > largest_scores) {
-      largest_scores = score;
-      scores = h;
-    }
-    if (value > largest_values) {
-      largest_values = value;
-      values = h;
-    }
-  }
+  score_norms.maxCoeff(&scores);
+  value_norms.maxCoeff(&values);
   add_log_norm_inf(head(layer.W_Q, layer.heads, scores), head(g.W_Q, layer.heads, scores));
   add_log_norm_1(head(layer.W_Q, layer.heads, scores), head(g.W_Q, layer.heads, scores));
   add_log_norm_1(head(layer.W_V, layer.heads, values), head(g.W_V, layer.heads, values));
