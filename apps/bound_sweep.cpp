@@ -1,31 +1,23 @@
-#include <fcntl.h>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <ctime>
 #include <filesystem>
 #include <optional>
-#include <thread>
 
 #include "commands.hpp"
 #include "common/layer_options.hpp"
 #include "common/list.hpp"
+#include "common/output.hpp"
 #include "common/presets.hpp"
 #include "lipsa/bounds/catalog.hpp"
 #include "lipsa/core/atomic_file.hpp"
 #include "lipsa/core/parallel.hpp"
-#include "lipsa/core/version.hpp"
 #include "lipsa/experiment/sweep.hpp"
 #include "lipsa/experiment/sweep_journal.hpp"
 #include "lipsa/experiment/sweep_plot.hpp"
-
-extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX asks for it
 
 namespace lipsa::cli {
 namespace {
@@ -73,10 +65,6 @@ struct Options {
 
 po::options_description describe(Options& o) {
   const auto text = [](std::string& field) { return po::value(&field)->default_value(field); };
-  std::string presets_text;
-  for (const Preset& preset : presets()) {
-    presets_text += fmt::format("{}{}", presets_text.empty() ? "" : ", ", preset.name);
-  }
   po::options_description options("Options");
   // clang-format off
   options.add_options()
@@ -94,7 +82,7 @@ po::options_description describe(Options& o) {
       ("steps", po::value(&o.steps)->default_value(o.steps), "ascent steps a start may take")
       ("learning-rate", po::value(&o.learning_rate)->default_value(o.learning_rate, fmt::format("{}", o.learning_rate)), "step of Adam")
       ("seed", text(o.seed), "seed of weights and starts")
-      ("preset", po::value(&o.preset), fmt::format("options from a preset, what is typed wins: {}", presets_text).c_str())
+      ("preset", po::value(&o.preset), fmt::format("options from a preset, what is typed wins: {}", preset_names(bound_sweep.name)).c_str())
       ("threads", po::value(&o.threads)->default_value(o.threads), "threads to use, 0 for all; results are the same")
       ("out", po::value(&o.out), "folder of the results [./bound-sweep, or in it one named by the preset]")
       ("resume", po::bool_switch(&o.resume), "continue an interrupted sweep in that folder")
@@ -102,19 +90,6 @@ po::options_description describe(Options& o) {
       ("quiet", po::bool_switch(&o.quiet), "no notes and no progress on stderr");
   // clang-format on
   return options;
-}
-
-template <class T, class F>
-std::vector<T> parse_list(std::string_view option, const std::string& text, const F& parse_one) {
-  std::vector<T> list;
-  for (const std::string_view word : parse_words(option, text)) {
-    try {
-      list.push_back(parse_one(word));
-    } catch (const std::invalid_argument& e) {
-      throw std::invalid_argument(fmt::format("--{}: {}", option, e.what()));
-    }
-  }
-  return list;
 }
 
 SweepSettings settings_of(const Options& o, const po::variables_map& values) {
@@ -220,56 +195,6 @@ std::string render(const Sweep& sweep, const std::vector<SweepRow>& rows, TableF
   }
 }
 
-/// Runs gnuplot on the script in its folder; false when there is no gnuplot or it fails.
-bool run_gnuplot(const fs::path& folder, const std::string& script) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
-  posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-  std::string program = "gnuplot";
-  std::string argument = script;
-  const std::array<char*, 3> arguments{program.data(), argument.data(), nullptr};
-  pid_t process = 0;
-  const int error =
-      posix_spawnp(&process, program.c_str(), &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  int status = 0;
-  return error == 0 && waitpid(process, &status, 0) == process && WIFEXITED(status) &&
-         WEXITSTATUS(status) == 0;
-}
-
-/// The names of the files written, to be listed.
-std::string draw(const fs::path& folder, const std::vector<SweepRow>& rows, bool quiet) {
-  for (const char* picture : {"sweep.svg", "sweep.png", "sweep.gp"}) {  // never those of other rows
-    std::error_code ignored;
-    fs::remove(folder / picture, ignored);
-  }
-  const std::string script = sweep_gnuplot(rows);
-  if (script.empty()) {
-    note(quiet, "No picture: the configurations span no axis.");
-    return "";
-  }
-  write_file_atomically(folder / "sweep.gp", script);
-  if (!run_gnuplot(folder, "sweep.gp")) {
-    note(quiet, fmt::format("No picture: gnuplot is missing or failed. The script is {}.",
-                            (folder / "sweep.gp").string()));
-    return ", sweep.gp";
-  }
-  return ", sweep.svg, sweep.png, sweep.gp";
-}
-
-std::string meta_json(Arguments arguments, double seconds, Index threads) {
-  std::string line = "lipsa bound-sweep";
-  for (const std::string& argument : arguments) {
-    line += " " + argument;
-  }
-  const Table table{{"version", "commit", "compiler", "command_line", "date", "seconds", "threads"},
-                    {{std::string(version()), std::string(commit()), std::string(compiler()), line,
-                      fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))),
-                      seconds, std::int64_t{threads}}}};
-  return format_table(table, TableFormat::json);
-}
-
 double cost_of(const SweepRow& row) {
   const auto n = static_cast<double>(row.n);
   return n * static_cast<double>(row.D) * (row.norm == Norm::inf ? 1.0 : n);
@@ -281,17 +206,7 @@ bool run_sweep(const Sweep& sweep, const fs::path& folder, const Options& o, Arg
   for (const std::string& text : sweep.notes()) {
     note(o.quiet, text);
   }
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) {
-    throw WriteError(fmt::format("{}: {}", folder.string(), error.message()));
-  }
-  for (const char* name : {"sweep.csv", "sweep.json", "sweep.meta.json", "sweep.gp"}) {
-    const fs::file_status status = fs::status(folder / name, error);
-    if (fs::exists(status) && !fs::is_regular_file(status)) {
-      throw WriteError(fmt::format("{}: is no regular file", (folder / name).string()));
-    }
-  }
+  prepare_folder(folder, {"sweep.csv", "sweep.json", "sweep.meta.json", "sweep.gp"});
   const auto start = Clock::now();
   SweepJournal journal(folder / "sweep.journal", sweep, o.resume);
   std::vector<SweepRow> rows;
@@ -311,14 +226,17 @@ bool run_sweep(const Sweep& sweep, const fs::path& folder, const Options& o, Arg
       done += cost_of(rows.back());
     }
   }
-  const Index threads =
-      o.threads > 0 ? o.threads : static_cast<Index>(std::thread::hardware_concurrency());
   write_file_atomically(folder / "sweep.csv",
                         format_table(sweep_table(sweep, rows), TableFormat::csv));
   write_file_atomically(folder / "sweep.json", sweep_json(sweep, rows));
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  write_file_atomically(folder / "sweep.meta.json", meta_json(arguments, seconds, threads));
-  const std::string pictures = draw(folder, rows, o.quiet);
+  write_file_atomically(folder / "sweep.meta.json",
+                        meta_json(bound_sweep.name, arguments, seconds, o.threads));
+  const std::string script = sweep_gnuplot(rows);
+  if (script.empty()) {
+    note(o.quiet, "No picture: the configurations span no axis.");
+  }
+  const std::string pictures = draw(folder, "sweep", script, o.quiet);
   journal.remove();
   fmt::print("{}", render(sweep, rows, format));
   note(o.quiet,
@@ -360,7 +278,7 @@ int run(Arguments arguments) {
       return success;
     }
     if (!preset.empty()) {
-      apply_preset(preset, options, own);
+      apply_preset(bound_sweep, preset, options, own);
     }
     po::notify(own);
     fs::path folder = own.count("out") != 0 ? fs::path(o.out) : fs::path("bound-sweep");

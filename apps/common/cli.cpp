@@ -60,18 +60,17 @@ bool parse(const Command& command, std::string_view examples, Arguments argument
   return true;
 }
 
-void apply_preset(const std::string& name, const po::options_description& options,
-                  po::variables_map& values) {
-  std::string known;
-  for (const Preset& preset : presets()) {
+void apply_preset(const Command& command, const std::string& name,
+                  const po::options_description& options, po::variables_map& values) {
+  for (const Preset& preset : presets_of(command.name)) {
     if (preset.name == name) {
       std::istringstream text{std::string(preset.text)};
       po::store(po::parse_config_file(text, options), values);
       return;
     }
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", preset.name);
   }
-  throw std::invalid_argument(fmt::format("--preset must be one of {}, got '{}'", known, name));
+  throw std::invalid_argument(
+      fmt::format("--preset must be one of {}, got '{}'", preset_names(command.name), name));
 }
 
 void note(bool quiet, std::string_view text) {

@@ -41,10 +41,11 @@ bool parse(const Command& command, std::string_view examples, Arguments argument
            boost::program_options::variables_map& values,
            const boost::program_options::positional_options_description& positional = {});
 
-/// Options from the text of a preset, for those not in `values` yet: what is typed wins.
+/// Options from the text of a preset of this command, for those not in `values` yet: what is typed
+/// wins.
 ///
 /// \throws std::invalid_argument  no such preset; the message lists those there are
-void apply_preset(const std::string& name,
+void apply_preset(const Command& command, const std::string& name,
                   const boost::program_options::options_description& options,
                   boost::program_options::variables_map& values);
 

@@ -3,15 +3,25 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace lipsa::cli {
 
 struct Preset {
   std::string_view name;
-  std::string_view text;  ///< lines "option = value", without the hyphens; # begins a comment
+  /// Lines "option = value", without the hyphens; # begins a comment. The first line is "# lipsa "
+  /// and the command it is for.
+  std::string_view text;
 };
 
 std::span<const Preset> presets();
+
+/// Those for a command.
+std::vector<Preset> presets_of(std::string_view command);
+
+/// Their names, as "a, b, c".
+std::string preset_names(std::string_view command);
 
 }  // namespace lipsa::cli
