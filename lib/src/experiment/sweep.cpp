@@ -1,7 +1,6 @@
 #include "lipsa/experiment/sweep.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +9,7 @@
 #include <set>
 
 #include "core/check.hpp"
+#include "core/machine_memory.hpp"
 #include "lipsa/bounds/catalog.hpp"
 #include "lipsa/core/version.hpp"
 #include "lipsa/model/initial_weights.hpp"
@@ -122,11 +122,6 @@ double memory_of(const SweepRow& row, Index starts, bool one_token) {
   const double attention = 4.0 * real(row.H) * real(row.n) * (one_token ? 1.0 : real(row.n));
   const double features = 12.0 * real(row.n) * real(row.H) * real(row.d);
   return 8.0 * (real(starts) * (2.0 * tokens + 40.0) + layer + attention + features);
-}
-
-double memory_of_machine() {
-  return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
-         static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
 double highest_lower_bound(const SweepRow& row) {
