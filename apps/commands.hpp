@@ -10,6 +10,7 @@ extern const Command bound_sweep;
 extern const Command bounds;
 extern const Command counterexample;
 extern const Command falsify;
+extern const Command invert;
 extern const Command verify;
 
 }  // namespace lipsa::cli

@@ -12,8 +12,9 @@ namespace {
 
 using lipsa::cli::Command;
 
-const std::array commands{&lipsa::cli::bound_sweep, &lipsa::cli::bounds,
-                          &lipsa::cli::counterexample, &lipsa::cli::falsify, &lipsa::cli::verify};
+const std::array commands{&lipsa::cli::bound_sweep,    &lipsa::cli::bounds,
+                          &lipsa::cli::counterexample, &lipsa::cli::falsify,
+                          &lipsa::cli::invert,         &lipsa::cli::verify};
 
 int help() {
   fmt::print(

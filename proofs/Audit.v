@@ -474,6 +474,16 @@ Check (Invert.residual_lipschitz :
   token_norm n D N ->
   forall (f : tokens -> tokens) (L : R), lipschitz N N f L -> lipschitz N N (residual f) (1 + L)).
 
+Check (Invert.inverse_lipschitz :
+  forall (n D : nat) (N : tokens -> R),
+  token_norm n D N ->
+  forall (f : tokens -> tokens) (L : R),
+  0 <= L < 1 ->
+  lipschitz N N f L ->
+  forall x x' y y' : tokens,
+  agree n D (residual f x) y ->
+  agree n D (residual f x') y' -> N (tsub x x') <= 1 / (1 - L) * N (tsub y y')).
+
 Check (Invert.inverse_error :
   forall (n D : nat) (N : tokens -> R),
   token_norm n D N ->
@@ -494,6 +504,17 @@ Check (Invert.residual_bijective :
   exists x : tokens,
     agree n D (residual f x) y /\
     (forall x' : tokens, agree n D (residual f x') y -> agree n D x' x)).
+
+Check (Invert.contractive_attention_bijective :
+  forall (n D : nat) (N : tokens -> R),
+  token_norm n D N ->
+  forall (f : tokens -> tokens) (a B : R) (y : tokens),
+  let g := residual (fun x : tokens => scale (a / B) (f x)) in
+  0 <= a < 1 ->
+  0 < B ->
+  lipschitz N N f B ->
+  exists x : tokens,
+    agree n D (g x) y /\ (forall x' : tokens, agree n D (g x') y -> agree n D x' x)).
 
 Check (Invert.stack_lipschitz :
   forall (N : nat -> tokens -> R) (f : nat -> tokens -> tokens) (K : nat -> R) (m : nat),

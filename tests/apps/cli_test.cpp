@@ -14,6 +14,8 @@
 #include "lipsa/core/npy.hpp"
 #include "lipsa/core/npz.hpp"
 #include "lipsa/core/rng.hpp"
+#include "lipsa/invert/contractive.hpp"
+#include "lipsa/model/layer_file.hpp"
 #include "lipsa/model/witness.hpp"
 
 namespace lipsa {
@@ -61,7 +63,7 @@ TEST_CASE_METHOD(CliTest, "lipsa: help and version", "[cli]") {
   CHECK(help.code == 0);
   CHECK_THAT(help.out, Contains("bound-sweep") && Contains("bounds ") &&
                            Contains("counterexample") && Contains("falsify") &&
-                           Contains("verify") && Contains("Exit codes"));
+                           Contains("invert ") && Contains("verify") && Contains("Exit codes"));
   CHECK(help.err.empty());
   CHECK_THAT(lipsa("--version").out, Catch::StartsWith("lipsa 0."));
   const Outcome sweep = lipsa("bound-sweep --help");
@@ -508,6 +510,118 @@ TEST_CASE_METHOD(CliTest, "lipsa falsify: stops at a violation with a witness th
   CHECK_THAT(outcome.out, Contains("violated: castin2024_code"));
   CHECK_THAT(outcome.err, Contains("4096 trials"));
   CHECK(lipsa("verify falsify/castin2024_code.npz").code == 0);
+}
+
+const std::string small_invert =
+    "invert --tokens 6 --dim 4 --heads 2 --batch 3 --contraction 0.1,0.2 ";
+
+TEST_CASE_METHOD(CliTest, "lipsa invert: refuses what it cannot do, before a file is begun",
+                 "[cli]") {
+  write_npy(folder / "Y.npy", to_array(Matrix(Matrix::Ones(3, 2))));
+  const auto [arguments, message] = GENERATE(table<std::string, std::string>(
+      {{"invert --contraction 1", "contraction must be between 0 and 1, got 1"},  // case D3
+       {"invert --contraction 0", "contraction must be between 0 and 1, got 0"},
+       {"invert --contraction -0.5", "contraction must be between 0 and 1, got -0.5"},
+       {"invert --range 0", "range must be positive and finite, got 0"},
+       {"invert --batch 0", "batch must be at least 1, got 0"},
+       {"invert --dim 6 --heads 4", "heads must divide dim = 6, got 4"},
+       {"invert --divide kim2022 --attention l2",
+        "divisor must be kim2021, sharp, two or the name"},
+       {"invert --divide two", "dot_not_lipschitz_2 gives no finite constant"},
+       {"invert --preset kim2021-fig2", "--preset must be one of kim2021-fig3"},
+       {"bound-sweep --preset kim2021-fig3", "--preset must be one of dot-growth"},
+       {"invert --dim 4 --weights w.npz", "--dim must not be given with --weights w.npz"},
+       {"invert --at Y.npy", "give --contraction, one number, with --at"},
+       {"invert --at Y.npy --contraction 0.5,0.9", "--contraction must be one number"},
+       {"invert --at Y.npy --contraction 0.5 --batch 4", "--batch must not be given with --at"},
+       {"invert --at Y.npy --contraction 0.5 --preset kim2021-fig3", "--preset must not be given"},
+       {"invert --at Y.npy --contraction 0.5 --attention l2,dot", "got 'l2,dot'"},
+       {"invert --at Y.npy --contraction 0.5 --out X.npz", "--out must end in .npy"}}));
+  CAPTURE(arguments);
+  const Outcome outcome = lipsa(arguments);
+  CHECK(outcome.code == 2);
+  CHECK_THAT(outcome.err, Contains(message));
+  CHECK(outcome.out.empty());
+  CHECK(folder.count() == 3);  // and Y.npy
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa invert: files agree with stdout, the same for 1 and 2 threads",
+                 "[cli]") {
+  const Outcome csv = lipsa(small_invert + "--format csv --out r --threads 1");
+  CHECK(csv.code == 0);
+  CHECK(csv.out == get_bytes(folder / "r/inversion.csv"));
+  CHECK_THAT(csv.out,
+             Catch::StartsWith("attention,weights,mask,n,D,H,contraction,divisor,gain,range,seed,"
+                               "batch,anderson,iteration,reconstruction_error_estimate,"));
+  CHECK(std::count(csv.out.begin(), csv.out.end(), '\n') == 1 + 2 * 2 * 26);
+  const Outcome json = lipsa(small_invert + "--format json --out s --threads 2");
+  CHECK(json.out == get_bytes(folder / "s/inversion.json"));
+  CHECK(get_bytes(folder / "r/inversion.json") == json.out);
+  CHECK_THAT(get_bytes(folder / "r/inversion.meta.json"),
+             Contains("\"command_line\": \"lipsa invert --tokens 6"));
+  CHECK_THAT(csv.err, Contains("r: inversion.csv, inversion.json, inversion.meta.json"));
+  CHECK_THAT(get_bytes(folder / "r/inversion.gp"), Contains("dot attention"));
+  const Outcome text = lipsa(small_invert + "--attention l2 --divide sharp --log-det");
+  CHECK(text.code == 0);
+  CHECK_THAT(text.out, Catch::StartsWith("weights=glorot mask=none n=6 D=4 H=2 divisor=sharp"));
+  CHECK_THAT(text.out, Contains("upper_bound_error") && Contains("log_det_estimate") &&
+                           Contains("converged"));
+  CHECK(std::filesystem::exists(folder / "invert/inversion.csv"));
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa invert: figure 3 in small, dot-product attention fails far out",
+                 "[cli]") {
+  const Outcome outcome = lipsa(
+      "invert --preset kim2021-fig3 --tokens 12 --dim 16 --heads 2 --batch 2 --range 10 --quiet");
+  CHECK(outcome.code == 4);
+  CHECK(outcome.err.empty());
+  std::istringstream lines(outcome.out);
+  std::string line;
+  int rows = 0;
+  while (std::getline(lines, line)) {
+    if (line.starts_with("l2 ") || line.starts_with("dot ")) {
+      ++rows;
+      CAPTURE(line);
+      CHECK((line.ends_with("  converged") == line.starts_with("l2 ")));
+    }
+  }
+  CHECK(rows == 6);
+  CHECK(std::filesystem::exists(folder / "invert/kim2021-fig3/inversion.json"));
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa invert: solves for X at a given Y, with a proved error", "[cli]") {
+  Rng rng(3);
+  put_layer(folder / "layer.npz");
+  const Matrix y = normal_matrix(rng, 5, 4);
+  write_npy(folder / "Y.npy", to_array(y));
+  const std::string divisor = GENERATE("kim2021", "sharp", "two");
+  CAPTURE(divisor);
+  const Outcome outcome = lipsa(
+      "invert --at Y.npy --weights layer.npz --contraction 0.9 --log-det --format csv "
+      "--out back.npy --divide " +
+      divisor);
+  CHECK(outcome.code == 0);
+  CHECK_THAT(outcome.out, Contains("upper_bound_error") && Contains("inverse_log_det_estimate"));
+  CHECK_THAT(outcome.err, Contains("X: back.npy"));
+  const auto g =
+      ResidualAttention::contractive(read_layer_file(folder / "layer.npz", AttentionKind::l2).layer,
+                                     5, {.factor = 0.9, .divisor = divisor});
+  const Matrix x = to_matrix(read_npy(folder / "back.npy"));
+  CHECK((g.forward(x) - y).cwiseAbs().maxCoeff() < 1e-12);
+  CHECK(lipsa("invert --at X.npy --weights layer.npz --contraction 0.9").code == 3);
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa invert: a map that is not contractive exits with 4 and its rate",
+                 "[cli]") {  // case D1
+  Rng rng(4);
+  put_layer(folder / "layer.npz");
+  write_npy(folder / "Y.npy", to_array(Matrix(30.0 * normal_matrix(rng, 5, 4))));
+  const Outcome outcome =
+      lipsa("invert --at Y.npy --weights layer.npz --contraction 0.9 --attention dot --log-det");
+  CHECK(outcome.code == 4);
+  CHECK_THAT(outcome.out, Contains("rate_estimate") && Contains("not contractive"));
+  CHECK_THAT(outcome.err, Contains("No X is written"));
+  CHECK_FALSE(std::filesystem::exists(folder / "X.npy"));
 }
 
 }  // namespace
