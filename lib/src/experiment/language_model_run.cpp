@@ -1,0 +1,117 @@
+#include "lipsa/experiment/language_model_run.hpp"
+
+#include <charconv>
+#include <cmath>
+
+#include "core/check.hpp"
+#include "core/input_file.hpp"
+#include "lipsa/core/atomic_file.hpp"
+#include "lipsa/experiment/table.hpp"
+
+namespace lipsa {
+namespace {
+
+constexpr std::string_view header =
+    "step,train_loss,valid_loss,learning_rate,gradient_norm,status\n";
+
+std::string row_of(const TrainingStep& step, const TextLoss& valid) {
+  const auto number = [](double x) { return Cell(x); };
+  Table table{{"step", "train_loss", "valid_loss", "learning_rate", "gradient_norm", "status"}, {}};
+  table.rows.push_back({std::int64_t{step.step}, number(step.loss),
+                        valid.predicted > 0 ? number(valid.nats) : Cell(),
+                        number(step.learning_rate),
+                        std::isnan(step.gradient_norm) && step.status != StepStatus::taken
+                            ? Cell()
+                            : number(step.gradient_norm),
+                        std::string(to_string(step.status))});
+  return format_table(table, TableFormat::csv).substr(header.size());
+}
+
+/// The rows of a log up to a step, as they would be if training had not been meant to end there.
+std::string rows_up_to(Index last, const LanguageModelRun& run) {
+  InputFile file = open_input(run.log);
+  std::string line;
+  std::getline(file.stream, line);
+  if (line + '\n' != header) {
+    malformed(run.log.string(), "expected a log of a training, found the line {:?}", line);
+  }
+  std::string rows;
+  while (std::getline(file.stream, line)) {
+    Index step = 0;
+    const std::size_t first = line.find(',');
+    const std::size_t second = line.find(',', first == std::string::npos ? first : first + 1);
+    const std::size_t third = line.find(',', second == std::string::npos ? second : second + 1);
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), step);
+    if (third == std::string::npos || error != std::errc() || end != line.data() + first) {
+      malformed(run.log.string(), "expected a row of a log of a training, found the line {:?}",
+                line);
+    }
+    const bool evaluated = step % run.evaluate_every == 0;
+    if (step > last || (step % run.log_every != 0 && !evaluated)) {
+      continue;
+    }
+    if (!evaluated) {
+      line.erase(second + 1, third - second - 1);
+    }
+    rows += line + '\n';
+  }
+  return rows;
+}
+
+}  // namespace
+
+LanguageModelOutcome run_training(Trainer& trainer, std::span<const CharacterId> valid,
+                                  const LanguageModelRun& run,
+                                  const std::function<void(const TrainingStep&)>& progress) {
+  require(run.log_every >= 1 && run.evaluate_every >= 1 && run.checkpoint_every >= 1,
+          "run_training: log_every, evaluate_every and checkpoint_every must be at least 1, got "
+          "{}, {} and {}",
+          run.log_every, run.evaluate_every, run.checkpoint_every);
+  std::string log(header);
+  if (trainer.steps() > 0 && std::filesystem::exists(run.log)) {
+    log += rows_up_to(trainer.steps(), run);
+  }
+  const std::vector<Example> examples = examples_of(valid, trainer.vocabulary(), trainer.options());
+  const auto valid_loss = [&]() -> TextLoss {
+    return examples.empty() ? TextLoss{}
+                            : evaluate(trainer.model(), valid, examples, trainer.options().batch);
+  };
+  const auto save = [&] {
+    write_file_atomically(run.log, log);
+    trainer.write(run.checkpoint);
+  };
+  const Index steps = trainer.options().steps;
+  LanguageModelOutcome outcome;
+  if (trainer.steps() == 0) {
+    save();
+  }
+  while (trainer.steps() < steps) {
+    const TrainingStep step = trainer.step();
+    outcome.status = step.status;
+    if (step.status != StepStatus::taken) {
+      log += row_of(step, {});
+      write_file_atomically(run.log, log);
+      outcome.step = step.step - 1;
+      return outcome;
+    }
+    const bool last = step.step == steps;
+    const bool due = last || step.step % run.evaluate_every == 0;
+    outcome.valid = due ? valid_loss() : TextLoss{};
+    if (due || step.step % run.log_every == 0) {
+      log += row_of(step, outcome.valid);
+    }
+    if (last || step.step % run.checkpoint_every == 0) {
+      save();
+    }
+    if (progress) {
+      progress(step);
+    }
+  }
+  outcome.step = trainer.steps();
+  if (outcome.valid.predicted == 0) {
+    outcome.valid = valid_loss();
+  }
+  return outcome;
+}
+
+}  // namespace lipsa
