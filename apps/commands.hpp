@@ -11,6 +11,7 @@ extern const Command bounds;
 extern const Command counterexample;
 extern const Command falsify;
 extern const Command invert;
+extern const Command lm;
 extern const Command verify;
 
 }  // namespace lipsa::cli

@@ -90,7 +90,7 @@ Progress::~Progress() {
   }
 }
 
-void Progress::show(double fraction) {
+void Progress::show(double fraction, std::string_view more) {
   if (!on_) {
     return;
   }
@@ -106,8 +106,8 @@ void Progress::show(double fraction) {
     left = seconds < 60.0 ? fmt::format(", {:.0f} s left", seconds)
                           : fmt::format(", {:.0f} min left", seconds / 60.0);
   }
-  fmt::print(stderr, "\r\x1b[K{} [{:#<{}}{:.<{}}] {:3.0f} %{}", label_, "", filled, "",
-             width - filled, 100.0 * fraction, left);
+  fmt::print(stderr, "\r\x1b[K{} [{:#<{}}{:.<{}}] {:3.0f} %{}{}", label_, "", filled, "",
+             width - filled, 100.0 * fraction, left, more);
 }
 
 }  // namespace lipsa::cli

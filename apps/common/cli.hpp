@@ -63,7 +63,10 @@ class Progress {
   Progress& operator=(Progress&&) = delete;
 
   /// \param fraction  of the work that is done, in [0, 1]
-  void show(double fraction);
+  /// \param more      what else there is to say, behind the time left
+  void show(double fraction, std::string_view more = "");
+
+  bool on() const { return on_; }
 
  private:
   bool on_;

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "files.hpp"
+#include "grammar_text.hpp"
 #include "lipsa/core/npy.hpp"
 #include "lipsa/core/npz.hpp"
 #include "lipsa/core/rng.hpp"
@@ -63,7 +64,8 @@ TEST_CASE_METHOD(CliTest, "lipsa: help and version", "[cli]") {
   CHECK(help.code == 0);
   CHECK_THAT(help.out, Contains("bound-sweep") && Contains("bounds ") &&
                            Contains("counterexample") && Contains("falsify") &&
-                           Contains("invert ") && Contains("verify") && Contains("Exit codes"));
+                           Contains("invert ") && Contains("lm ") && Contains("verify") &&
+                           Contains("Exit codes"));
   CHECK(help.err.empty());
   CHECK_THAT(lipsa("--version").out, Catch::StartsWith("lipsa 0."));
   const Outcome sweep = lipsa("bound-sweep --help");
@@ -622,6 +624,162 @@ TEST_CASE_METHOD(CliTest, "lipsa invert: a map that is not contractive exits wit
   CHECK_THAT(outcome.out, Contains("rate_estimate") && Contains("not contractive"));
   CHECK_THAT(outcome.err, Contains("No X is written"));
   CHECK_FALSE(std::filesystem::exists(folder / "X.npy"));
+}
+
+const std::string small_lm =
+    "--depth 1 --dim 8 --heads 2 --feed-forward 8 --context 16 --batch 4 --log-every 1 "
+    "--evaluate-every 4 --checkpoint-every 5 ";
+
+TEST_CASE_METHOD(CliTest, "lipsa lm: trains, evaluates, writes and measures", "[cli]") {
+  put_bytes(folder / "t.txt", test::grammar_text(1, 4000));
+  const std::string kind = GENERATE("dot", "l2-untied", "l2", "contractive-l2");
+  CAPTURE(kind);
+  const Outcome trained = lipsa("lm train --text t.txt " + small_lm + "--steps 12 --attention " +
+                                kind + " --format csv");
+  CHECK(trained.code == 0);
+  CHECK_THAT(trained.out,
+             Catch::StartsWith("step,valid_loss,valid_bits,bigram_valid_loss,status\n12,") &&
+                 Catch::EndsWith(",done\n"));
+  CHECK_THAT(trained.err, Contains("3600 characters for training, 200 for validation, 200 for "
+                                   "test; ") &&
+                              Contains("characters: U+000A U+0020 . a b") && !Contains("tokens/s"));
+  CHECK_THAT(
+      get_bytes(folder / "lm.csv"),
+      Catch::StartsWith("step,train_loss,valid_loss,learning_rate,gradient_norm,status\n1,"));
+
+  const Outcome loss = lipsa("lm eval --text t.txt --part valid --format csv");
+  CHECK(loss.code == 0);
+  CHECK_THAT(loss.out, Catch::StartsWith("part,step,characters,loss,bits,status\nvalid,12,199,"));
+  // The same number as after training: the text between two commas.
+  const std::string valid = trained.out.substr(trained.out.find("\n12,") + 4);
+  CHECK_THAT(loss.out, Contains(",199," + valid.substr(0, valid.find(',') + 1)));
+
+  const Outcome text = lipsa("lm sample --prompt 'the cat' --length 30 --seed 1");
+  CHECK(text.code == 0);
+  CHECK_THAT(text.out, Catch::StartsWith("the cat"));
+  CHECK(text.out.size() == 7 + 30 + 1);
+  CHECK(lipsa("lm sample --prompt 'the cat' --length 30 --seed 1 --threads 1").out == text.out);
+  CHECK(lipsa("lm sample --length 0").out == "\n");
+
+  const Outcome norms = lipsa("lm lipschitz --text t.txt --inputs 2 --format csv");
+  CHECK(norms.code == 0);
+  CHECK_THAT(norms.out, Catch::StartsWith(
+                            "input,n,part,local_norm_estimate,residual,upper_bound,bound,status\n"
+                            "0,16,blocks.0.attention,") &&
+                            Contains("\n1,16,network,"));
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa lm train: kill -9, then --resume, gives the same bytes", "[cli]") {
+  put_bytes(folder / "t.txt", test::grammar_text(1, 4000));
+  const std::string train = "lm train --text t.txt " + small_lm + "--attention l2 --steps 400 ";
+  const Outcome whole = lipsa(train + "--quiet --threads 1 --checkpoint whole.safetensors");
+  CHECK(whole.code == 0);
+  // Killed as soon as there is a checkpoint.
+  lipsa(train +
+        "& victim=$!; for i in $(seq 500); do [ -e lm.safetensors ] && break; sleep 0.01; done; "
+        "kill -9 $victim; wait $victim; true");
+  REQUIRE(std::filesystem::exists(folder / "lm.safetensors"));
+  const Outcome again = lipsa(train);
+  CHECK(again.code == 2);
+  CHECK_THAT(again.err, Contains("--checkpoint lm.safetensors is there already: continue it with "
+                                 "--resume"));
+  const Outcome other = lipsa(train + "--resume --depth 2");
+  CHECK(other.code == 2);
+  const Outcome contrary = lipsa("lm train --text t.txt --resume --depth 2");
+  CHECK(contrary.code == 2);
+  CHECK_THAT(contrary.err,
+             Contains("--depth 2 must be as in --resume from lm.safetensors, which has 1"));
+  const Outcome resumed = lipsa(train + "--resume --threads 2");
+  CHECK(resumed.code == 0);
+  CHECK(resumed.out == whole.out);
+  CHECK(get_bytes(folder / "lm.safetensors") == get_bytes(folder / "whole.safetensors"));
+  CHECK(get_bytes(folder / "lm.csv") == get_bytes(folder / "whole.csv"));
+  put_bytes(folder / "u.txt", test::grammar_text(2, 4000));
+  const Outcome another = lipsa("lm train --text u.txt --steps 500 --resume");
+  CHECK(another.code == 3);
+  CHECK_THAT(another.err, Contains("it was written in training on another text"));
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa lm train: a loss that is not finite exits with 4, keeps the model",
+                 "[cli]") {
+  put_bytes(folder / "t.txt", test::grammar_text(1, 2000));
+  const Outcome outcome = lipsa("lm train --text t.txt " + small_lm +
+                                "--checkpoint-every 1 --steps 12 --learning-rate 1e200 --quiet");
+  CHECK(outcome.code == 2);  // given twice
+  const Outcome wild = lipsa(
+      "lm train --text t.txt --depth 1 --dim 8 --heads 2 --context 16 --batch 4 "
+      "--checkpoint-every 1 --steps 12 --learning-rate 1e200 --quiet");
+  CHECK(wild.code == 4);
+  CHECK_THAT(wild.out, Contains("non-finite loss"));
+  CHECK_THAT(wild.err, Contains("non-finite loss in step 2: training stopped, lm.safetensors is "
+                                "the last checkpoint"));
+  CHECK_THAT(get_bytes(folder / "lm.csv"), Contains(",non-finite loss\n"));
+  CHECK(lipsa("lm sample --length 1").code == 3);  // its weights are finite, its logits are not
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa lm: a folder of three files, a sentence a line", "[cli]") {
+  std::filesystem::create_directory(folder / "ptb");
+  put_bytes(folder / "ptb/ptb.train.txt", test::grammar_text(1, 2000));
+  put_bytes(folder / "ptb/ptb.valid.txt", test::grammar_text(2, 500));
+  put_bytes(folder / "ptb/ptb.test.txt", test::grammar_text(3, 500));
+  CHECK(lipsa("lm train --corpus ptb " + small_lm + "--steps 4 --quiet").code == 0);
+  const std::string checkpoint = get_bytes(folder / "lm.safetensors");
+  CHECK_THAT(checkpoint, Contains("\"option.examples\":\"sentences\""));
+  CHECK_THAT(lipsa("lm eval --corpus ptb --format csv").out, Contains("\ntest,4,499,"));
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa lm: what is wrong is said, with its exit code", "[cli]") {
+  put_bytes(folder / "t.txt", test::grammar_text(1, 2000));
+  put_bytes(folder / "short.txt", "Hello");
+  put_bytes(folder / "empty.txt", "");
+  put_bytes(folder / "latin.txt", "caf\xe9");
+  put_bytes(folder / "other.txt", std::string(300, 'Q'));
+  put_bytes(folder / "text.safetensors", "hello");
+  REQUIRE(lipsa("lm train --text t.txt " + small_lm + "--steps 1 --quiet").code == 0);
+  const auto before = folder.count();
+  const auto [arguments, code, message] = GENERATE(table<std::string, int, std::string>(
+      {{"lm", 2, ""},
+       {"lm learn", 2, "there is no task 'learn'"},
+       {"lm train", 2, "give --text or --corpus, one of them"},
+       {"lm train --text t.txt --corpus .", 2, "give --text or --corpus, one of them"},
+       {"lm train --text t.txt --depth 0", 2, "--depth must be at least 1, got 0"},
+       {"lm train --text t.txt --depth two", 2, "--depth must be a whole number, got 'two'"},
+       {"lm train --text t.txt --attention cosine", 2,
+        "--attention must be one of dot, l2-untied, l2, contractive-l2, got 'cosine'"},
+       {"lm train --text t.txt --heads 7", 2, "--heads must divide dim = 64, got 7"},
+       {"lm train --text t.txt --log-every 0", 2, "--log-every must be at least 1, got 0"},
+       {"lm train --text t.txt --valid-fraction 1", 2, "sum below 1"},
+       {"lm train --corpus . --test-fraction 0.1", 2,
+        "--test-fraction must not be given with --corpus"},
+       {"lm train --text t.txt --out lm.safetensors", 2, "--out must be another file"},
+       {"lm train --text short.txt --checkpoint n.safetensors", 2,
+        "text must be at least one batch of 16 examples, got 5 characters"},
+       {"lm train --text empty.txt --checkpoint n.safetensors", 3,
+        "empty.txt: expected a text, found an empty file"},
+       {"lm train --text latin.txt --checkpoint n.safetensors", 3,
+        "latin.txt: byte 3: expected UTF-8"},
+       {"lm train --text missing.txt --checkpoint n.safetensors", 3, "missing.txt"},
+       {"lm train --corpus . --checkpoint n.safetensors", 3, "expected one file NAME.train.txt"},
+       {"lm train --text t.txt --checkpoint none/n.safetensors --quiet", 5, "none"},
+       {"lm sample --prompt 'the Cat'", 2,
+        "--prompt: encode: text must have only characters of the vocabulary, got U+0043 'C' at "
+        "byte 4"},  // case H1
+       {"lm sample --prompt ''", 2, "--prompt must not be empty"},
+       {"lm sample --temperature -1", 2, "temperature must be from 0"},
+       {"lm sample --checkpoint missing.safetensors", 3, "missing.safetensors"},
+       {"lm sample --checkpoint text.safetensors", 3, "text.safetensors"},
+       {"lm eval --text other.txt", 3, "other.txt, part 'test': encode: text must have only"},
+       {"lm eval --text t.txt --part all", 2, "--part must be train, valid or test, got 'all'"},
+       {"lm eval --text short.txt", 2,
+        "short.txt: the part 'test' must have at least 2 characters, it has 0"},
+       {"lm lipschitz --text t.txt --inputs 0", 2, "--inputs must be at least 1, got 0"},
+       {"lm lipschitz --text t.txt --tolerance 0", 2, "--tolerance must be above 0"}}));
+  CAPTURE(arguments);
+  const Outcome outcome = lipsa(arguments);
+  CHECK(outcome.code == code);
+  CHECK_THAT(outcome.err, Contains(message));
+  CHECK((outcome.out.empty() || arguments == "lm"));
+  CHECK(folder.count() == before);
 }
 
 }  // namespace
