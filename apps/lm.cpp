@@ -9,7 +9,10 @@
 
 #include "commands.hpp"
 #include "common/layer_options.hpp"
+#include "common/list.hpp"
+#include "common/presets.hpp"
 #include "lipsa/core/atomic_file.hpp"
+#include "lipsa/experiment/depth_study.hpp"
 #include "lipsa/experiment/language_model_run.hpp"
 #include "lipsa/experiment/table.hpp"
 #include "lipsa/train/language_model_norms.hpp"
@@ -146,22 +149,32 @@ po::options_description describe(TrainOptions& o) {
   return options;
 }
 
-TrainingOptions options_of(const po::variables_map& values) {
-  TrainingOptions options;
-  for (const Setting& setting : settings({})) {
-    const auto& value = values[setting.name].as<std::string>();
-    try {
-      set(options, setting.name, value);
-    } catch (const std::invalid_argument& e) {
-      throw std::invalid_argument(fmt::format("--{}", e.what()));
-    }
-  }
+/// Runs `body`, whose messages begin with the name of an option.
+void for_option(const std::function<void()>& body) {
   try {
-    require_valid(options);
+    body();
   } catch (const std::invalid_argument& e) {
     throw std::invalid_argument(fmt::format("--{}", e.what()));
   }
+}
+
+TrainingOptions options_of(const po::variables_map& values) {
+  TrainingOptions options;
+  for_option([&] {
+    for (const Setting& setting : settings({})) {
+      set(options, setting.name, values[setting.name].as<std::string>());
+    }
+    require_valid(options);
+  });
   return options;
+}
+
+void require_at_least_1(std::initializer_list<std::pair<const char*, Index>> options) {
+  for (const auto& [name, value] : options) {
+    if (value < 1) {
+      throw std::invalid_argument(fmt::format("--{} must be at least 1, got {}", name, value));
+    }
+  }
 }
 
 /// Refuses options that were typed and are not those of the checkpoint, except for its steps.
@@ -221,13 +234,9 @@ int train(Arguments arguments) {
       .log_every = o.log_every,
       .evaluate_every = o.evaluate_every,
       .checkpoint_every = o.checkpoint_every};
-  for (const auto& [name, value] :
-       {std::pair{"log-every", o.log_every}, std::pair{"evaluate-every", o.evaluate_every},
-        std::pair{"checkpoint-every", o.checkpoint_every}}) {
-    if (value < 1) {
-      throw std::invalid_argument(fmt::format("--{} must be at least 1, got {}", name, value));
-    }
-  }
+  require_at_least_1({{"log-every", o.log_every},
+                      {"evaluate-every", o.evaluate_every},
+                      {"checkpoint-every", o.checkpoint_every}});
   if (run.log == run.checkpoint) {
     throw std::invalid_argument("--out must be another file than --checkpoint");
   }
@@ -450,6 +459,148 @@ int lipschitz(Arguments arguments) {
   return settled ? success : unsettled;
 }
 
+// ---- depth-study ----------------------------------------------------------------------------
+
+constexpr std::string_view depth_examples =
+    "  lipsa lm depth-study --preset kim2021-table1-small --text book.txt\n"
+    "      three kinds of attention, 2 to 18 blocks, two seeds: table 1 of the paper, scaled down\n"
+    "  lipsa lm depth-study --text book.txt --attention dot,l2 --depth 1,2,3 --steps 100\n"
+    "      a grid of one's own\n\n"
+    "Writes depth-study.csv, a row a cell, attention-outputs.csv, histograms of what each "
+    "attention\n"
+    "layer gives, and of each cell checkpoint and log. Exit code 4 when a cell diverged.\n";
+
+struct DepthOptions {
+  TextOptions text{};
+  std::string preset{};
+  std::string out = "depth-study";
+  DepthStudy study{};
+  bool resume = false;
+  Index threads = 0;
+  std::string format = "text";
+  bool quiet = false;
+};
+
+po::options_description describe(DepthOptions& o) {
+  po::options_description options("Options");
+  options.add_options()(
+      "preset", po::value(&o.preset),
+      fmt::format("options from a preset, what is typed wins: {}", preset_names("lm depth-study"))
+          .c_str());
+  describe_text(o.text, options);
+  for (const Setting& setting : settings({})) {
+    std::string value = setting.value;
+    std::string meaning(setting.meaning);
+    if (setting.name == "attention") {
+      value = "dot,l2,contractive-l2";
+      meaning = "list of " + meaning;
+    } else if (setting.name == "depth") {
+      value = "2,4,6";
+      meaning = "list: " + meaning;
+    } else if (setting.name == "seed") {
+      meaning = "list: " + meaning;
+    }
+    options.add_options()(setting.name.c_str(), po::value<std::string>()->default_value(value),
+                          meaning.c_str());
+  }
+  DepthStudy& s = o.study;
+  // clang-format off
+  options.add_options()
+      ("out", po::value(&o.out)->default_value(o.out), "folder of tables, checkpoints and logs")
+      ("log-every", po::value(&s.log_every)->default_value(s.log_every), "steps between two rows of a log")
+      ("evaluate-every", po::value(&s.evaluate_every)->default_value(s.evaluate_every), "steps between two losses of the validation text")
+      ("checkpoint-every", po::value(&s.checkpoint_every)->default_value(s.checkpoint_every), "steps between two checkpoints")
+      ("resume", po::bool_switch(&o.resume), "go on with the cells in that folder");
+  // clang-format on
+  describe_output(o.threads, o.format, o.quiet, options);
+  return options;
+}
+
+/// The grid and what its cells have in common.
+void read_study(DepthStudy& study, const po::variables_map& values, bool sentences) {
+  const auto text = [&](const std::string& name) { return values[name].as<std::string>(); };
+  const std::string attention = text("attention");
+  study.attention.clear();
+  for (const std::string_view word : parse_words("attention", attention)) {
+    for_option([&] { set(study.training, "attention", word); });
+    study.attention.push_back(study.training.attention);
+  }
+  study.depth = parse_indices("depth", text("depth"));
+  study.seed.clear();
+  for (const Index seed : parse_indices("seed", text("seed"))) {
+    if (seed < 0) {
+      throw std::invalid_argument(fmt::format("--seed must not be negative, got {}", seed));
+    }
+    study.seed.push_back(static_cast<std::uint64_t>(seed));
+  }
+  for (const Setting& setting : settings({})) {
+    if (setting.name != "attention" && setting.name != "depth" && setting.name != "seed") {
+      for_option([&] { set(study.training, setting.name, text(setting.name)); });
+    }
+  }
+  if (sentences && values["examples"].defaulted()) {
+    study.training.examples = ExampleKind::sentences;
+  }
+  for (const Index depth : study.depth) {
+    TrainingOptions cell = study.training;
+    cell.depth = depth;
+    for_option([&] { require_valid(cell); });
+  }
+  require_at_least_1({{"log-every", study.log_every},
+                      {"evaluate-every", study.evaluate_every},
+                      {"checkpoint-every", study.checkpoint_every}});
+}
+
+int depth(Arguments arguments) {
+  DepthOptions o;
+  const po::options_description options = describe(o);
+  po::variables_map values;
+  if (!parse(find_task("lm depth-study"), depth_examples, arguments, options, values)) {
+    return success;
+  }
+  if (values.count("preset") != 0) {
+    apply_preset(find_task("lm depth-study"), values["preset"].as<std::string>(), options, values);
+  }
+  po::notify(values);
+  const TableFormat format = parse_table_format(o.format);
+  read_study(o.study, values, !o.text.corpus.empty());
+  const auto limit = thread_limit(o.threads);
+  const Corpus corpus = read_corpus(o.text, values);
+  o.study.folder = o.out;
+  if (!o.resume && fs::is_directory(o.out) && !fs::is_empty(o.out)) {
+    throw std::invalid_argument(
+        fmt::format("--out {} is not empty: continue it with --resume, or name another", o.out));
+  }
+  std::error_code error;
+  fs::create_directories(o.out, error);
+  if (error) {
+    throw WriteError(fmt::format("{}: {}", o.out, error.message()));
+  }
+  const auto write = [&](const DepthStudyResult& result) {
+    write_file_atomically(fs::path(o.out) / "depth-study.csv",
+                          format_table(depth_study_table(result), TableFormat::csv));
+    write_file_atomically(fs::path(o.out) / "attention-outputs.csv",
+                          format_table(attention_histogram(result), TableFormat::csv));
+  };
+  const DepthStudyResult result = [&] {
+    Progress bar(o.quiet, "lm depth-study");
+    const auto cells =
+        static_cast<double>(o.study.attention.size() * o.study.depth.size() * o.study.seed.size());
+    bar.show(0.0);
+    return depth_study(corpus, o.study, [&](const DepthStudyResult& so_far) {
+      write(so_far);
+      bar.show(static_cast<double>(so_far.cells.size()) / cells);
+    });
+  }();
+  write(result);
+  fmt::print("{}", format_table(depth_study_table(result), format));
+  note(o.quiet, fmt::format("{}: depth-study.csv, attention-outputs.csv", o.out));
+  return std::any_of(result.cells.begin(), result.cells.end(),
+                     [](const DepthStudyCell& cell) { return cell.status == "diverged"; })
+             ? unsettled
+             : success;
+}
+
 // ---- all of them ----------------------------------------------------------------------------
 
 const std::array tasks{
@@ -457,7 +608,8 @@ const std::array tasks{
     Command{"lm eval", "The loss of a trained model on a text.", &eval},
     Command{"lm sample", "Text that a trained model writes.", &write_sample},
     Command{"lm lipschitz", "|J|_2 of a trained model's layers at a text, beside their bounds.",
-            &lipschitz}};
+            &lipschitz},
+    Command{"lm depth-study", "Test loss by depth and kind of attention, over a grid.", &depth}};
 
 const Command& find_task(std::string_view name) {
   return *std::find_if(tasks.begin(), tasks.end(),

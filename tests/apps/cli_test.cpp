@@ -728,6 +728,29 @@ TEST_CASE_METHOD(CliTest, "lipsa lm: a folder of three files, a sentence a line"
   CHECK_THAT(lipsa("lm eval --corpus ptb --format csv").out, Contains("\ntest,4,499,"));
 }
 
+TEST_CASE_METHOD(CliTest, "lipsa lm depth-study: a preset, what is typed wins, and --resume",
+                 "[cli]") {
+  put_bytes(folder / "t.txt", test::grammar_text(1, 4000));
+  const std::string study =
+      "lm depth-study --preset kim2021-table1-small --text t.txt --attention dot,contractive-l2 "
+      "--depth 1,2 --seed 0 --dim 8 --heads 2 --context 16 --batch 4 --format csv ";
+  const Outcome whole = lipsa(study + "--steps 10");
+  CHECK(whole.code == 0);
+  CHECK(whole.out == get_bytes(folder / "depth-study/depth-study.csv"));
+  CHECK_THAT(whole.out, Catch::StartsWith("attention,depth,seed,step,test_loss,") &&
+                            Contains("\ncontractive-l2,2,0,10,"));
+  CHECK_THAT(get_bytes(folder / "depth-study/attention-outputs.csv"),
+             Catch::StartsWith("attention,depth,seed,layer,from,to,count\ndot,1,0,0,"));
+  CHECK_THAT(get_bytes(folder / "depth-study/dot-1-0.safetensors"),
+             Contains("\"option.feed-forward\":\"128\""));
+  CHECK(lipsa(study + "--steps 4 --out part --threads 1").code == 0);
+  CHECK_THAT(lipsa(study + "--steps 10 --out part").err, Contains("continue it with --resume"));
+  CHECK(lipsa(study + "--steps 10 --out part --resume --threads 1").out == whole.out);
+  CHECK(lipsa(study + "--steps 3 --learning-rate 1e200 --out wild").code == 4);
+  CHECK_THAT(lipsa("lm depth-study --preset kim2021-fig2 --text t.txt").err,
+             Contains("--preset must be one of kim2021-table1-small, kim2021-table1, got "));
+}
+
 TEST_CASE_METHOD(CliTest, "lipsa lm: what is wrong is said, with its exit code", "[cli]") {
   put_bytes(folder / "t.txt", test::grammar_text(1, 2000));
   put_bytes(folder / "short.txt", "Hello");
@@ -772,6 +795,10 @@ TEST_CASE_METHOD(CliTest, "lipsa lm: what is wrong is said, with its exit code",
        {"lm eval --text t.txt --part all", 2, "--part must be train, valid or test, got 'all'"},
        {"lm eval --text short.txt", 2,
         "short.txt: the part 'test' must have at least 2 characters, it has 0"},
+       {"lm depth-study --text t.txt --depth 0,1 --out n", 2, "--depth must be at least 1, got 0"},
+       {"lm depth-study --text t.txt --attention l3 --out n", 2, "--attention must be one of dot"},
+       {"lm depth-study --text t.txt --seed -1 --out n", 2, "--seed must not be negative"},
+       {"lm depth-study --text t.txt --dim 30 --out n", 2, "--heads must divide dim = 30, got 4"},
        {"lm lipschitz --text t.txt --inputs 0", 2, "--inputs must be at least 1, got 0"},
        {"lm lipschitz --text t.txt --tolerance 0", 2, "--tolerance must be above 0"}}));
   CAPTURE(arguments);

@@ -48,6 +48,14 @@ TEST_CASE("bigram_nll: near the entropy rate of a chain that it can learn", "[tr
         Approx(1.5 * std::log(2.0)).margin(0.005));
 }
 
+TEST_CASE("unigram_nll: three characters by hand", "[train]") {
+  const Ids train{0, 1, 0, 1, 0, 2};  // p = 4/9, 3/9, 2/9
+  CHECK(unigram_nll(train, Ids{2, 0, 1, 2}, 3) ==
+        Approx(-(std::log(4.0 / 9) + std::log(3.0 / 9) + std::log(2.0 / 9)) / 3).epsilon(1e-15));
+  CHECK_THROWS_WITH(unigram_nll(train, Ids{0}, 3),
+                    "unigram_nll: text must have at least 2 characters, got 1");
+}
+
 TEST_CASE("bigram_nll: refuses what has no pairs or other ids", "[train]") {
   CHECK_THROWS_AS(bigram_nll({}, Ids{0}, 3), std::invalid_argument);
   CHECK_THROWS_AS(bigram_nll({}, {}, 3), std::invalid_argument);

@@ -19,4 +19,11 @@ namespace lipsa {
 double bigram_nll(std::span<const CharacterId> train, std::span<const CharacterId> text,
                   Index vocabulary);
 
+/// The same of p(b) = (c(b) + 1)/(Σ_b' c(b') + V), over all characters but the first of the text.
+///
+/// \throws std::invalid_argument  as bigram_nll
+/// \test   tests/train/ngram_test.cpp
+double unigram_nll(std::span<const CharacterId> train, std::span<const CharacterId> text,
+                   Index vocabulary);
+
 }  // namespace lipsa

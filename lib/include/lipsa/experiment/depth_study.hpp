@@ -1,0 +1,76 @@
+/// \file
+/// How well language models learn as they get deeper, by kind of attention: table 1 of Kim et al.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "lipsa/experiment/language_model_run.hpp"
+#include "lipsa/experiment/table.hpp"
+
+namespace lipsa {
+
+struct DepthStudy {
+  TrainingOptions training{};                  ///< of each cell, apart from:
+  std::vector<LanguageModelKind> attention{};  ///< not empty, as the next two
+  std::vector<Index> depth{};
+  std::vector<std::uint64_t> seed{};
+  Index log_every = LanguageModelRun{}.log_every;
+  Index evaluate_every = LanguageModelRun{}.evaluate_every;
+  Index checkpoint_every = LanguageModelRun{}.checkpoint_every;
+  std::filesystem::path folder{};  ///< of checkpoints and logs, ATTENTION-DEPTH-SEED; is there
+};
+
+/// What an attention layer takes and gives, over some windows of the test text.
+struct AttentionValues {
+  static constexpr std::size_t bins = 60;
+
+  double input_deviation = std::numeric_limits<double>::quiet_NaN();   ///< standard
+  double output_deviation = std::numeric_limits<double>::quiet_NaN();  ///< with its gain
+  double largest = 0.0;                                                ///< m, the largest |output|
+  std::vector<std::int64_t> counts{};  ///< outputs in bins of equal width from −m to m
+};
+
+struct [[nodiscard]] DepthStudyCell {
+  LanguageModelKind attention = LanguageModelKind::dot;
+  Index depth = 0;
+  std::uint64_t seed = 0;
+  Index step = 0;   ///< steps taken
+  TextLoss test{};  ///< NaN when it diverged
+  /// "done"; "diverged": a loss, gradient or weight was not finite; "stuck": the loss is not below
+  /// that of a model that only counts characters.
+  std::string status{};
+  std::vector<AttentionValues> values{};  ///< of each layer; none when it diverged
+};
+
+struct [[nodiscard]] DepthStudyResult {
+  std::vector<DepthStudyCell> cells{};  ///< finished, by attention, depth, seed in their order
+  double unigram = std::numeric_limits<double>::quiet_NaN();  ///< test loss of counts alone
+  double bigram = std::numeric_limits<double>::quiet_NaN();
+};
+
+/// Trains every cell of the grid. Cells whose files are in the folder go on from there; a cell that
+/// is finished is only evaluated again, and one that diverged diverges again. Same bits whatever
+/// the number of threads, and however often it was stopped.
+///
+/// \param progress  called after each cell with those finished so far, never by two threads at once
+/// \throws std::invalid_argument  an option of a cell is out of range; a list is empty; less than
+///         two characters for test
+/// \throws std::runtime_error     a checkpoint in the folder has other options or another text
+/// \throws WriteError
+/// \test   tests/experiment/depth_study_test.cpp
+DepthStudyResult depth_study(const Corpus& corpus, const DepthStudy& study,
+                             const std::function<void(const DepthStudyResult&)>& progress = {});
+
+/// A row a cell: attention, depth, seed, step, test_loss, test_bits, unigram_test_loss,
+/// bigram_test_loss, input_deviation and output_deviation of the first layer, status.
+Table depth_study_table(const DepthStudyResult& result);
+
+/// A row a bin: attention, depth, seed, layer, from, to, count.
+Table attention_histogram(const DepthStudyResult& result);
+
+}  // namespace lipsa

@@ -1,0 +1,212 @@
+#include "lipsa/experiment/depth_study.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "core/check.hpp"
+#include "core/input_file.hpp"
+#include "lipsa/core/parallel.hpp"
+#include "lipsa/train/ngram.hpp"
+
+namespace lipsa {
+namespace {
+
+constexpr std::size_t most_windows = 16;
+
+std::string name_of(LanguageModelKind attention) {
+  return settings({.attention = attention}).front().value;
+}
+
+double deviation(const Matrix& m) {
+  return std::sqrt((m.array() - m.mean()).square().mean());
+}
+
+AttentionValues values_of(const Matrix& in, const Matrix& out) {
+  AttentionValues values{.input_deviation = deviation(in), .output_deviation = deviation(out)};
+  values.largest = out.cwiseAbs().maxCoeff();
+  values.counts.resize(AttentionValues::bins);
+  constexpr auto bins = static_cast<double>(AttentionValues::bins);
+  for (Index k = 0; k < out.size(); ++k) {
+    const double place =
+        values.largest > 0.0 ? (out.data()[k] / values.largest + 1.0) / 2.0 * bins : bins / 2.0;
+    values.counts[static_cast<std::size_t>(std::clamp(place, 0.0, bins - 1.0))] += 1;
+  }
+  return values;
+}
+
+/// Of each layer, at windows of a text.
+std::vector<AttentionValues> all_values(const LanguageModel& model,
+                                        std::span<const CharacterId> text,
+                                        const std::vector<Example>& examples) {
+  const Batch batch =
+      make_batch(text, std::span(examples).first(std::min(examples.size(), most_windows)));
+  std::vector<Index> rows;  // what fills up shorter sequences is none of the text
+  for (std::size_t k = 0; k < batch.targets.size(); ++k) {
+    if (batch.targets[k] != Batch::no_target) {
+      rows.push_back(static_cast<Index>(k));
+    }
+  }
+  Matrix x = EmbeddingAt(model.embedding, batch.inputs, batch.length).take_output();
+  std::vector<AttentionValues> list;
+  list.reserve(model.stack.blocks.size());
+  for (const Block& block : model.stack.blocks) {
+    const Matrix in = block.placement == NormPlacement::post
+                          ? x
+                          : LayerNormAt(block.attention_norm, x).take_output();
+    const Matrix out = AttentionLayerAt(block.attention, in, batch.length).take_output();
+    list.push_back(values_of(in(rows, Eigen::all), out(rows, Eigen::all)));
+    x = BlockAt(block, std::move(x), batch.length).take_output();
+  }
+  return list;
+}
+
+/// A trainer that goes on where the cell was left, or a new one.
+Trainer trainer_of(const Corpus& corpus, const TrainingOptions& options,
+                   const std::filesystem::path& checkpoint) {
+  if (!std::filesystem::exists(checkpoint)) {
+    return {options, corpus.vocabulary, corpus.train};
+  }
+  Trainer trainer(checkpoint, corpus.train);
+  const std::vector<Setting> asked = settings(options);
+  const std::vector<Setting> found = settings(trainer.options());
+  for (std::size_t k = 0; k < asked.size(); ++k) {
+    if (asked[k].name != "steps" && asked[k].value != found[k].value) {
+      malformed(checkpoint.string(), "expected {} = {}, found {}", asked[k].name, asked[k].value,
+                found[k].value);
+    }
+  }
+  if (trainer.steps() > options.steps) {
+    malformed(checkpoint.string(), "expected at most {} steps, found {}", options.steps,
+              trainer.steps());
+  }
+  trainer.set_steps(options.steps);
+  return trainer;
+}
+
+DepthStudyCell run_cell(const Corpus& corpus, const DepthStudy& study, DepthStudyCell cell,
+                        double unigram) {
+  TrainingOptions options = study.training;
+  options.attention = cell.attention;
+  options.depth = cell.depth;
+  options.seed = cell.seed;
+  const std::string name = fmt::format("{}-{}-{}", name_of(cell.attention), cell.depth, cell.seed);
+  const LanguageModelRun run{.checkpoint = study.folder / (name + ".safetensors"),
+                             .log = study.folder / (name + ".csv"),
+                             .log_every = study.log_every,
+                             .evaluate_every = study.evaluate_every,
+                             .checkpoint_every = study.checkpoint_every};
+  Trainer trainer = trainer_of(corpus, options, run.checkpoint);
+  const LanguageModelOutcome outcome = run_training(trainer, corpus.valid, run);
+  cell.step = outcome.step;
+  if (outcome.status != StepStatus::taken) {
+    cell.status = "diverged";
+    return cell;
+  }
+  const auto examples = examples_of(corpus.test, corpus.vocabulary, options);
+  cell.test = evaluate(trainer.model(), corpus.test, examples, options.batch);
+  cell.status = !std::isfinite(cell.test.nats) ? "diverged"
+                : cell.test.nats < unigram     ? "done"
+                                               : "stuck";
+  if (cell.status != "diverged") {
+    cell.values = all_values(trainer.model(), corpus.test, examples);
+  }
+  return cell;
+}
+
+std::vector<Cell> first_cells(const DepthStudyCell& cell) {
+  return {name_of(cell.attention), std::int64_t{cell.depth}, static_cast<std::int64_t>(cell.seed)};
+}
+
+Cell number(double x) {
+  return std::isnan(x) ? Cell() : Cell(x);
+}
+
+}  // namespace
+
+DepthStudyResult depth_study(const Corpus& corpus, const DepthStudy& study,
+                             const std::function<void(const DepthStudyResult&)>& progress) {
+  require(!study.attention.empty() && !study.depth.empty() && !study.seed.empty(),
+          "depth_study: attention, depth and seed must not be empty");
+  require(corpus.test.size() >= 2,
+          "depth_study: corpus must have at least 2 characters for test, got {}",
+          corpus.test.size());
+  std::vector<DepthStudyCell> grid;
+  for (const LanguageModelKind attention : study.attention) {
+    for (const Index depth : study.depth) {
+      for (const std::uint64_t seed : study.seed) {
+        grid.push_back({.attention = attention, .depth = depth, .seed = seed});
+        TrainingOptions options = study.training;
+        options.depth = depth;
+        options.seed = seed;
+        require_valid(options);
+      }
+    }
+  }
+  const Index V = corpus.vocabulary.size();
+  DepthStudyResult result{.unigram = unigram_nll(corpus.train, corpus.test, V),
+                          .bigram = bigram_nll(corpus.train, corpus.test, V)};
+  std::vector<std::optional<DepthStudyCell>> finished(grid.size());
+  std::mutex mutex;
+  parallel_for(static_cast<Index>(grid.size()), [&](Index k) {
+    const auto place = static_cast<std::size_t>(k);
+    DepthStudyCell cell = run_cell(corpus, study, grid[place], result.unigram);
+    const std::lock_guard lock(mutex);
+    finished[place] = std::move(cell);
+    if (progress) {
+      DepthStudyResult so_far{.unigram = result.unigram, .bigram = result.bigram};
+      for (const auto& one : finished) {
+        if (one) {
+          so_far.cells.push_back(*one);
+        }
+      }
+      progress(so_far);
+    }
+  });
+  for (auto& one : finished) {
+    result.cells.push_back(std::move(*one));
+  }
+  return result;
+}
+
+Table depth_study_table(const DepthStudyResult& result) {
+  Table table{{"attention", "depth", "seed", "step", "test_loss", "test_bits", "unigram_test_loss",
+               "bigram_test_loss", "input_deviation", "output_deviation", "status"},
+              {}};
+  for (const DepthStudyCell& cell : result.cells) {
+    std::vector<Cell> row = first_cells(cell);
+    const AttentionValues first = cell.values.empty() ? AttentionValues{} : cell.values.front();
+    for (const Cell& one :
+         {Cell(std::int64_t{cell.step}), number(cell.test.nats), number(cell.test.bits()),
+          number(result.unigram), number(result.bigram), number(first.input_deviation),
+          number(first.output_deviation), Cell(cell.status)}) {
+      row.push_back(one);
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table attention_histogram(const DepthStudyResult& result) {
+  Table table{{"attention", "depth", "seed", "layer", "from", "to", "count"}, {}};
+  for (const DepthStudyCell& cell : result.cells) {
+    for (std::size_t layer = 0; layer < cell.values.size(); ++layer) {
+      const AttentionValues& values = cell.values[layer];
+      const auto edge = [&](std::size_t bin) {
+        return values.largest *
+               (2.0 * static_cast<double>(bin) / static_cast<double>(AttentionValues::bins) - 1.0);
+      };
+      for (std::size_t bin = 0; bin < values.counts.size(); ++bin) {
+        std::vector<Cell> row = first_cells(cell);
+        row.insert(row.end(), {static_cast<std::int64_t>(layer), edge(bin), edge(bin + 1),
+                               values.counts[bin]});
+        table.rows.push_back(std::move(row));
+      }
+    }
+  }
+  return table;
+}
+
+}  // namespace lipsa

@@ -1,0 +1,120 @@
+#include "lipsa/experiment/depth_study.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <numeric>
+
+#include "files.hpp"
+#include "grammar_text.hpp"
+#include "lipsa/core/parallel.hpp"
+
+namespace lipsa {
+namespace {
+
+struct Stopped {};
+
+DepthStudy small_study(const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  return {.training = {.dim = 4,
+                       .heads = 2,
+                       .feed_forward = 6,
+                       .context = 8,
+                       .batch = 4,
+                       .learning_rate = 1e-2,
+                       .steps = 30},
+          .attention = {LanguageModelKind::dot, LanguageModelKind::l2,
+                        LanguageModelKind::contractive_l2},
+          .depth = {1, 2},
+          .seed = {0, 1},
+          .checkpoint_every = 10,
+          .folder = folder};
+}
+
+std::string csv(const DepthStudyResult& result) {
+  return format_table(depth_study_table(result), TableFormat::csv) +
+         format_table(attention_histogram(result), TableFormat::csv);
+}
+
+TEST_CASE("depth_study: a cell for all of the grid, each a training of its own", "[experiment]") {
+  const TemporaryFolder folder;
+  const Corpus corpus = make_corpus(test::grammar_text(1, 1500));
+  const DepthStudyResult result = depth_study(corpus, small_study(folder / "a"));
+  REQUIRE(result.cells.size() == 3 * 2 * 2);
+  CHECK(result.bigram < result.unigram);
+  const DepthStudyCell& cell = result.cells[7];
+  CHECK(cell.attention == LanguageModelKind::l2);
+  CHECK(cell.depth == 2);
+  CHECK(cell.seed == 1);
+  CHECK(cell.step == 30);
+  const LanguageModelFile file = read_language_model(folder / "a/l2-2-1.safetensors");
+  CHECK(file.step == 30);
+  CHECK(evaluate(file.model, corpus.test, examples_of(corpus.test, corpus.vocabulary, file.options),
+                 4)
+            .nats == cell.test.nats);
+  for (const DepthStudyCell& each : result.cells) {
+    CHECK(each.status == (each.test.nats < result.unigram ? "done" : "stuck"));
+    REQUIRE(each.values.size() == static_cast<std::size_t>(each.depth));
+    for (const AttentionValues& values : each.values) {
+      // All 75 characters of the test text but the last, and not what fills up their windows.
+      CHECK(std::accumulate(values.counts.begin(), values.counts.end(), std::int64_t{0}) == 74 * 4);
+      CHECK(values.output_deviation <= values.largest);
+      CHECK(values.input_deviation > 0.0);
+    }
+  }
+  CHECK(depth_study_table(result).rows.size() == 12);
+  CHECK(attention_histogram(result).rows.size() == 3 * 2 * (1 + 2) * AttentionValues::bins);
+}
+
+TEST_CASE("depth_study: the same bytes with one thread, and when stopped and resumed",
+          "[experiment]") {
+  const TemporaryFolder folder;
+  const Corpus corpus = make_corpus(test::grammar_text(1, 1500));
+  const std::string whole = csv(depth_study(corpus, small_study(folder / "a")));
+  {
+    const ThreadLimit limit(1);
+    CHECK(csv(depth_study(corpus, small_study(folder / "b"))) == whole);
+  }
+  DepthStudy part = small_study(folder / "c");
+  part.training.steps = 17;  // and other cells not begun
+  CHECK_THROWS_AS(depth_study(corpus, part,
+                              [](const DepthStudyResult& so_far) {
+                                if (so_far.cells.size() == 5) {
+                                  throw Stopped{};
+                                }
+                              }),
+                  Stopped);
+  part.training.steps = 30;
+  CHECK(csv(depth_study(corpus, part)) == whole);
+  part.training.learning_rate = 1e-3;
+  CHECK_THROWS_WITH(depth_study(corpus, part),
+                    Catch::Contains("expected learning-rate = 0.001, found 0.01"));
+}
+
+TEST_CASE("depth_study: a cell that diverges says so, and one that learns nothing too",
+          "[experiment]") {
+  const TemporaryFolder folder;
+  const Corpus corpus = make_corpus(test::grammar_text(1, 1500));
+  DepthStudy study = small_study(folder / "a");
+  study.attention = {LanguageModelKind::dot};
+  study.depth = {1};
+  study.seed = {0};
+  study.training.learning_rate = 1e200;
+  const DepthStudyResult wild = depth_study(corpus, study);
+  CHECK(wild.cells[0].status == "diverged");
+  CHECK(wild.cells[0].step == 1);
+  CHECK(std::isnan(wild.cells[0].test.nats));
+  CHECK(attention_histogram(wild).rows.empty());
+  CHECK(csv(depth_study(corpus, study)) == csv(wild));
+
+  study = small_study(folder / "b");
+  study.attention = {LanguageModelKind::dot};
+  study.training.steps = 0;
+  for (const DepthStudyCell& cell : depth_study(corpus, study).cells) {
+    CHECK(cell.status == "stuck");
+  }
+  study.depth.clear();
+  CHECK_THROWS_AS(depth_study(corpus, study), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace lipsa
