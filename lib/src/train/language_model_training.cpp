@@ -28,6 +28,8 @@ struct Named {
   std::string_view name;
   E value;
 };
+template <class E>
+Named(std::string_view, E) -> Named<E>;  // Clang 14 does not find it of an aggregate
 
 constexpr std::array kinds{
     Named{"dot", LanguageModelKind::dot}, Named{"l2-untied", LanguageModelKind::l2_untied},
