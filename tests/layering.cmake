@@ -15,7 +15,7 @@ set(floor_train 5)
 set(floor_experiment 6)
 
 # Tests of one contract that several headers keep; every other test has the name of its header.
-set(spanning_tests attention/reference attention/scores bounds/not_lipschitz bounds/point_bounds train/smoke)
+set(spanning_tests attention/reference attention/scores bounds/not_lipschitz bounds/point_bounds)
 
 function(violation text)
   set_property(GLOBAL APPEND_STRING PROPERTY violations "  ${text}\n")

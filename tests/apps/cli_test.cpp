@@ -632,10 +632,10 @@ const std::string small_lm =
 
 TEST_CASE_METHOD(CliTest, "lipsa lm: trains, evaluates, writes and measures", "[cli]") {
   put_bytes(folder / "t.txt", test::grammar_text(1, 4000));
-  const std::string kind = GENERATE("dot", "l2-untied", "l2", "contractive-l2");
+  const std::string kind = GENERATE("dot", "l2-untied", "l2", "contractive-l2", "lstm");
   CAPTURE(kind);
-  const Outcome trained = lipsa("lm train --text t.txt " + small_lm + "--steps 12 --attention " +
-                                kind + " --format csv");
+  const Outcome trained =
+      lipsa("lm train --text t.txt " + small_lm + "--steps 12 --model " + kind + " --format csv");
   CHECK(trained.code == 0);
   CHECK_THAT(trained.out,
              Catch::StartsWith("step,valid_loss,valid_bits,bigram_valid_loss,status\n12,") &&
@@ -671,7 +671,7 @@ TEST_CASE_METHOD(CliTest, "lipsa lm: trains, evaluates, writes and measures", "[
 
 TEST_CASE_METHOD(CliTest, "lipsa lm train: kill -9, then --resume, gives the same bytes", "[cli]") {
   put_bytes(folder / "t.txt", test::grammar_text(1, 4000));
-  const std::string train = "lm train --text t.txt " + small_lm + "--attention l2 --steps 400 ";
+  const std::string train = "lm train --text t.txt " + small_lm + "--model l2 --steps 400 ";
   const Outcome whole = lipsa(train + "--quiet --threads 1 --checkpoint whole.safetensors");
   CHECK(whole.code == 0);
   // Killed as soon as there is a checkpoint.
@@ -732,7 +732,7 @@ TEST_CASE_METHOD(CliTest, "lipsa lm depth-study: a preset, what is typed wins, a
                  "[cli]") {
   put_bytes(folder / "t.txt", test::grammar_text(1, 4000));
   const std::string study =
-      "lm depth-study --preset kim2021-table1-small --text t.txt --attention dot,contractive-l2 "
+      "lm depth-study --preset kim2021-table1-small --text t.txt --model dot,contractive-l2 "
       "--depth 1,2 --seed 0 --dim 8 --heads 2 --context 16 --batch 4 --format csv ";
   const Outcome whole = lipsa(study + "--steps 10");
   CHECK(whole.code == 0);
@@ -767,8 +767,8 @@ TEST_CASE_METHOD(CliTest, "lipsa lm: what is wrong is said, with its exit code",
        {"lm train --text t.txt --corpus .", 2, "give --text or --corpus, one of them"},
        {"lm train --text t.txt --depth 0", 2, "--depth must be at least 1, got 0"},
        {"lm train --text t.txt --depth two", 2, "--depth must be a whole number, got 'two'"},
-       {"lm train --text t.txt --attention cosine", 2,
-        "--attention must be one of dot, l2-untied, l2, contractive-l2, got 'cosine'"},
+       {"lm train --text t.txt --model cosine", 2,
+        "--model must be one of dot, l2-untied, l2, contractive-l2, lstm, got 'cosine'"},
        {"lm train --text t.txt --heads 7", 2, "--heads must divide dim = 64, got 7"},
        {"lm train --text t.txt --log-every 0", 2, "--log-every must be at least 1, got 0"},
        {"lm train --text t.txt --valid-fraction 1", 2, "sum below 1"},
@@ -796,7 +796,7 @@ TEST_CASE_METHOD(CliTest, "lipsa lm: what is wrong is said, with its exit code",
        {"lm eval --text short.txt", 2,
         "short.txt: the part 'test' must have at least 2 characters, it has 0"},
        {"lm depth-study --text t.txt --depth 0,1 --out n", 2, "--depth must be at least 1, got 0"},
-       {"lm depth-study --text t.txt --attention l3 --out n", 2, "--attention must be one of dot"},
+       {"lm depth-study --text t.txt --model l3 --out n", 2, "--model must be one of dot"},
        {"lm depth-study --text t.txt --seed -1 --out n", 2, "--seed must not be negative"},
        {"lm depth-study --text t.txt --dim 30 --out n", 2, "--heads must divide dim = 30, got 4"},
        {"lm lipschitz --text t.txt --inputs 0", 2, "--inputs must be at least 1, got 0"},

@@ -15,19 +15,19 @@ struct Stopped {};
 
 DepthStudy small_study(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
-  return {.training = {.dim = 4,
-                       .heads = 2,
-                       .feed_forward = 6,
-                       .context = 8,
-                       .batch = 4,
-                       .learning_rate = 1e-2,
-                       .steps = 30},
-          .attention = {LanguageModelKind::dot, LanguageModelKind::l2,
-                        LanguageModelKind::contractive_l2},
-          .depth = {1, 2},
-          .seed = {0, 1},
-          .checkpoint_every = 10,
-          .folder = folder};
+  return {
+      .training = {.dim = 4,
+                   .heads = 2,
+                   .feed_forward = 6,
+                   .context = 8,
+                   .batch = 4,
+                   .learning_rate = 1e-2,
+                   .steps = 30},
+      .model = {LanguageModelKind::dot, LanguageModelKind::l2, LanguageModelKind::contractive_l2},
+      .depth = {1, 2},
+      .seed = {0, 1},
+      .checkpoint_every = 10,
+      .folder = folder};
 }
 
 std::string csv(const DepthStudyResult& result) {
@@ -42,7 +42,7 @@ TEST_CASE("depth_study: a cell for all of the grid, each a training of its own",
   REQUIRE(result.cells.size() == 3 * 2 * 2);
   CHECK(result.bigram < result.unigram);
   const DepthStudyCell& cell = result.cells[7];
-  CHECK(cell.attention == LanguageModelKind::l2);
+  CHECK(cell.model == LanguageModelKind::l2);
   CHECK(cell.depth == 2);
   CHECK(cell.seed == 1);
   CHECK(cell.step == 30);
@@ -95,7 +95,7 @@ TEST_CASE("depth_study: a cell that diverges says so, and one that learns nothin
   const TemporaryFolder folder;
   const Corpus corpus = make_corpus(test::grammar_text(1, 1500));
   DepthStudy study = small_study(folder / "a");
-  study.attention = {LanguageModelKind::dot};
+  study.model = {LanguageModelKind::dot};
   study.depth = {1};
   study.seed = {0};
   study.training.learning_rate = 1e200;
@@ -107,7 +107,7 @@ TEST_CASE("depth_study: a cell that diverges says so, and one that learns nothin
   CHECK(csv(depth_study(corpus, study)) == csv(wild));
 
   study = small_study(folder / "b");
-  study.attention = {LanguageModelKind::dot};
+  study.model = {LanguageModelKind::dot};
   study.training.steps = 0;
   for (const DepthStudyCell& cell : depth_study(corpus, study).cells) {
     CHECK(cell.status == "stuck");

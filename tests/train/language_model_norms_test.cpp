@@ -79,5 +79,23 @@ TEST_CASE("language_model_norms: one token, no gain, and numbers that are not fi
   CHECK(huge[2].estimate.termination == Termination::non_finite);
 }
 
+TEST_CASE("language_model_norms: of the recurrent model that of its dense Jacobian", "[train]") {
+  Rng rng(3);
+  const LstmModel model =
+      initial_lstm_model({.vocabulary = 4, .width = 3, .hidden_width = 5, .layers = 2}, rng);
+  const auto norms = language_model_norms(model, ids);
+  REQUIRE(norms.size() == 1);
+  CHECK(norms[0].part == "network");
+  CHECK(norms[0].bound.empty());
+  const LstmModelAt at(model, ids, 5);
+  Matrix j(5 * 4, 5 * 3);
+  for (Index k = 0; k < j.cols(); ++k) {
+    Matrix unit = Matrix::Zero(5, 3);
+    unit.data()[k] = 1.0;
+    j.col(k) = at.apply(unit).reshaped<Eigen::RowMajor>();
+  }
+  CHECK(norms[0].estimate.value == Approx(dense_norm(j)).epsilon(1e-10));
+}
+
 }  // namespace
 }  // namespace lipsa

@@ -20,11 +20,11 @@ namespace {
 using Catch::Contains;
 
 const std::vector<LanguageModelKind> kinds{LanguageModelKind::dot, LanguageModelKind::l2_untied,
-                                           LanguageModelKind::l2,
-                                           LanguageModelKind::contractive_l2};
+                                           LanguageModelKind::l2, LanguageModelKind::contractive_l2,
+                                           LanguageModelKind::lstm};
 
 TrainingOptions tiny(LanguageModelKind kind) {
-  return {.attention = kind,
+  return {.model = kind,
           .depth = 2,
           .dim = 8,
           .heads = 2,
@@ -35,15 +35,22 @@ TrainingOptions tiny(LanguageModelKind kind) {
           .batch = 4};
 }
 
-bool same_bits(const LanguageModel& a, const LanguageModel& b) {
+const LanguageModel& transformer(const AnyLanguageModel& model) {
+  return std::get<LanguageModel>(model);
+}
+
+bool same_bits(const AnyLanguageModel& a, const AnyLanguageModel& b) {
   const auto left = parameters(a);
   const auto right = parameters(b);
   bool same = left.size() == right.size();
   for (std::size_t k = 0; same && k < left.size(); ++k) {
     same = left[k].name == right[k].name && left[k].values == right[k].values;
   }
-  for (std::size_t k = 0; same && k < a.stack.blocks.size(); ++k) {
-    same = a.stack.blocks[k].attention.gain == b.stack.blocks[k].attention.gain;
+  if (same && std::holds_alternative<LanguageModel>(a)) {
+    const std::vector<Block>& blocks = transformer(a).stack.blocks;
+    for (std::size_t k = 0; same && k < blocks.size(); ++k) {
+      same = blocks[k].attention.gain == transformer(b).stack.blocks[k].attention.gain;
+    }
   }
   return same;
 }
@@ -79,7 +86,7 @@ TEST_CASE("TrainingOptions: every option is read back from its text", "[train]")
 
 TEST_CASE("TrainingOptions: what is out of range is named", "[train]") {
   const auto [name, value, message] = GENERATE(table<std::string, std::string, std::string>(
-      {{"attention", "l3", "attention must be one of dot, l2-untied, l2, contractive-l2, got 'l3'"},
+      {{"model", "l3", "model must be one of dot, l2-untied, l2, contractive-l2, lstm, got 'l3'"},
        {"depth", "2.5", "depth must be a whole number, got '2.5'"},
        {"depth", "", "depth must be a whole number, got ''"},
        {"dropout", "0.1x", "dropout must be a number, got '0.1x'"},
@@ -105,10 +112,11 @@ TEST_CASE("TrainingOptions: what is out of range is named", "[train]") {
 }
 
 TEST_CASE("initial_language_model: arrays, ranges and masks as they are said to be", "[train]") {
-  const auto kind = GENERATE(from_range(kinds));
+  const auto kind = GENERATE(LanguageModelKind::dot, LanguageModelKind::l2_untied,
+                             LanguageModelKind::l2, LanguageModelKind::contractive_l2);
   const auto placement = GENERATE(NormPlacement::post, NormPlacement::pre);
-  TrainingOptions options{.attention = kind, .dim = 32, .heads = 4, .placement = placement};
-  const LanguageModel model = initial_language_model(options, 17);
+  TrainingOptions options{.model = kind, .dim = 32, .heads = 4, .placement = placement};
+  const LanguageModel model = transformer(initial_language_model(options, 17));
   CHECK(model.stack.blocks.size() == 2);
   CHECK(model.stack.final_norm.has_value() == (placement == NormPlacement::pre));
   const bool l2 = kind != LanguageModelKind::dot;
@@ -131,11 +139,25 @@ TEST_CASE("initial_language_model: arrays, ranges and masks as they are said to 
   CHECK_FALSE(same_bits(model, initial_language_model(options, 17)));
 }
 
+TEST_CASE("initial_language_model: the baseline has `depth` layers of the width, and dropout",
+          "[train]") {
+  const TrainingOptions options{
+      .model = LanguageModelKind::lstm, .depth = 3, .dim = 32, .heads = 4, .dropout = 0.2};
+  const AnyLanguageModel model = initial_language_model(options, 17);
+  const auto& lstm = std::get<LstmModel>(model);
+  CHECK(lstm.layers.size() == 3);
+  CHECK(lstm.layers[2].hidden_width() == 32);
+  CHECK(lstm.embedding.tokens.rows() == 17);
+  CHECK(lstm.dropout == 0.2);
+  CHECK_FALSE(most_tokens(model).has_value());
+  CHECK(same_bits(model, initial_language_model(options, 17)));
+}
+
 TEST_CASE("evaluate: each character once, whatever the batch", "[train]") {
   const Corpus corpus = make_corpus(test::grammar_text(1, 500));
-  TrainingOptions options = tiny(LanguageModelKind::dot);
+  TrainingOptions options = tiny(GENERATE(LanguageModelKind::dot, LanguageModelKind::lstm));
   options.examples = GENERATE(ExampleKind::windows, ExampleKind::sentences);
-  const LanguageModel model = initial_language_model(options, corpus.vocabulary.size());
+  const AnyLanguageModel model = initial_language_model(options, corpus.vocabulary.size());
   const auto examples = examples_of(corpus.train, corpus.vocabulary, options);
   const TextLoss loss = evaluate(model, corpus.train, examples, 4);
   CHECK(loss.predicted == static_cast<Index>(corpus.train.size()) - 1);
@@ -146,7 +168,7 @@ TEST_CASE("evaluate: each character once, whatever the batch", "[train]") {
   for (const Example& example : examples) {
     const auto batch = make_batch(corpus.train, std::vector<Example>{example});
     one_by_one +=
-        cross_entropy(LanguageModelAt(model, batch.inputs, batch.length).output(), batch.targets)
+        cross_entropy(AnyLanguageModelAt(model, batch.inputs, batch.length).output(), batch.targets)
             .nats *
         static_cast<double>(example.length);
   }
@@ -154,7 +176,7 @@ TEST_CASE("evaluate: each character once, whatever the batch", "[train]") {
   CHECK_THROWS_WITH(evaluate(model, {}, {}, 4),
                     "evaluate: text must have at least 2 characters, got 0");
 
-  LanguageModel indifferent = zeros_like(model);
+  AnyLanguageModel indifferent = zeros_like(model);
   CHECK(evaluate(indifferent, corpus.train, examples, 4).nats ==
         Approx(std::log(static_cast<double>(corpus.vocabulary.size()))).epsilon(1e-14));
 }
@@ -209,9 +231,9 @@ TEST_CASE("Trainer: one step of plain descent moves along the gradient, gain inc
   const double rate = 1e-6;
   options.learning_rate = rate;
   Trainer trainer(options, corpus.vocabulary, corpus.train);
-  const LanguageModel before = trainer.model();
+  const LanguageModel before = transformer(trainer.model());
   CHECK(trainer.step().status == StepStatus::taken);
-  const LanguageModel after = trainer.model();
+  const LanguageModel after = transformer(trainer.model());
 
   TrainingBatches batches(corpus.train, examples_of(corpus.train, corpus.vocabulary, options),
                           options.batch, options.seed);
@@ -226,7 +248,8 @@ TEST_CASE("Trainer: one step of plain descent moves along the gradient, gain inc
               .evaluate({.layer = layer.weights, .mask = layer.mask, .tokens = options.context})
               .value;
     }
-    return cross_entropy(LanguageModelAt(model, batch.inputs, batch.length).output(), batch.targets)
+    return cross_entropy(LanguageModelAt(model, batch.inputs, batch.length).output(),
+                         batch.targets)
         .nats;
   };
   int checked = 0;
@@ -268,7 +291,7 @@ TEST_CASE("Trainer: a contractive model stays contractive", "[train]") {
     REQUIRE(trainer.step().status == StepStatus::taken);
   }
   Rng rng(1);
-  for (const Block& block : trainer.model().stack.blocks) {
+  for (const Block& block : transformer(trainer.model()).stack.blocks) {
     CHECK(block.attention.gain > 0.0);
     double worst = 0.0;
     for (int trial = 0; trial < 1000; ++trial) {
@@ -307,7 +330,7 @@ TEST_CASE("Trainer: what is not finite is said, and changes nothing", "[train]")
     options.learning_rate = 1e200;
     Trainer trainer(options, corpus.vocabulary, corpus.train);
     CHECK(trainer.step().status == StepStatus::taken);
-    const LanguageModel before = trainer.model();
+    const AnyLanguageModel before = trainer.model();
     const TrainingStep step = trainer.step();
     CHECK(step.status == StepStatus::non_finite_loss);
     CHECK_FALSE(std::isfinite(step.loss));
@@ -349,11 +372,15 @@ TEST_CASE("read_language_model: other files are refused, and say what is wrong",
           "expected shape (" + std::to_string(corpus.vocabulary.size()) + ", 1000000000000)");
   refuses([](Safetensors& f) { f.metadata["option.depth"] = "3"; },
           "expected a tensor \"model.blocks.2.feed_forward.in.W\", found none");
-  refuses([](Safetensors& f) { f.metadata["option.attention"] = "dot"; },
+  refuses([](Safetensors& f) { f.metadata["option.model"] = "dot"; },
           "expected a tensor \"model.blocks.0.attention.W_K\", found none");
   refuses([](Safetensors& f) { f.tensors["model.output.b"].data[0] = NAN; }, "found nan");
   refuses([](Safetensors& f) { f.tensors.erase("adam.steps"); },
           "expected a tensor \"adam.steps\"");
+  refuses([](Safetensors& f) { f.metadata["option.model"] = "lstm"; },
+          "expected a tensor \"model.layers.1.W_H\", found none");
+  refuses([](Safetensors& f) { f.metadata["option.depth"] = "4000000000"; },
+          "expected depth 4000000000, found ");
   std::vector<CharacterId> other = corpus.train;
   std::swap(other[0], other[5]);
   CHECK_THROWS_WITH(Trainer(folder / "good", other),
@@ -362,11 +389,11 @@ TEST_CASE("read_language_model: other files are refused, and say what is wrong",
 
 TEST_CASE("Trainer: on 20 kB of sentences a model learns more than pairs of characters",
           "[train][slow]") {
-  const auto kind =
-      GENERATE(LanguageModelKind::dot, LanguageModelKind::l2_untied, LanguageModelKind::l2);
+  const auto kind = GENERATE(LanguageModelKind::dot, LanguageModelKind::l2_untied,
+                             LanguageModelKind::l2, LanguageModelKind::lstm);
   CAPTURE(static_cast<int>(kind));
   const Corpus corpus = make_corpus(test::grammar_text(1, 20000));
-  TrainingOptions options{.attention = kind,
+  TrainingOptions options{.model = kind,
                           .depth = 2,
                           .dim = 32,
                           .heads = 4,

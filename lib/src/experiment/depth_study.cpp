@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::size_t most_windows = 16;
 
-std::string name_of(LanguageModelKind attention) {
-  return settings({.attention = attention}).front().value;
+std::string name_of(LanguageModelKind model) {
+  return settings({.model = model}).front().value;
 }
 
 double deviation(const Matrix& m) {
@@ -89,10 +89,10 @@ Trainer trainer_of(const Corpus& corpus, const TrainingOptions& options,
 DepthStudyCell run_cell(const Corpus& corpus, const DepthStudy& study, DepthStudyCell cell,
                         double unigram) {
   TrainingOptions options = study.training;
-  options.attention = cell.attention;
+  options.model = cell.model;
   options.depth = cell.depth;
   options.seed = cell.seed;
-  const std::string name = fmt::format("{}-{}-{}", name_of(cell.attention), cell.depth, cell.seed);
+  const std::string name = fmt::format("{}-{}-{}", name_of(cell.model), cell.depth, cell.seed);
   const LanguageModelRun run{.checkpoint = study.folder / (name + ".safetensors"),
                              .log = study.folder / (name + ".csv"),
                              .log_every = study.log_every,
@@ -110,14 +110,15 @@ DepthStudyCell run_cell(const Corpus& corpus, const DepthStudy& study, DepthStud
   cell.status = !std::isfinite(cell.test.nats) ? "diverged"
                 : cell.test.nats < unigram     ? "done"
                                                : "stuck";
-  if (cell.status != "diverged") {
-    cell.values = all_values(trainer.model(), corpus.test, examples);
+  const auto* const transformer = std::get_if<LanguageModel>(&trainer.model());
+  if (cell.status != "diverged" && transformer != nullptr) {
+    cell.values = all_values(*transformer, corpus.test, examples);
   }
   return cell;
 }
 
 std::vector<Cell> first_cells(const DepthStudyCell& cell) {
-  return {name_of(cell.attention), std::int64_t{cell.depth}, static_cast<std::int64_t>(cell.seed)};
+  return {name_of(cell.model), std::int64_t{cell.depth}, static_cast<std::int64_t>(cell.seed)};
 }
 
 Cell number(double x) {
@@ -128,16 +129,16 @@ Cell number(double x) {
 
 DepthStudyResult depth_study(const Corpus& corpus, const DepthStudy& study,
                              const std::function<void(const DepthStudyResult&)>& progress) {
-  require(!study.attention.empty() && !study.depth.empty() && !study.seed.empty(),
-          "depth_study: attention, depth and seed must not be empty");
+  require(!study.model.empty() && !study.depth.empty() && !study.seed.empty(),
+          "depth_study: model, depth and seed must not be empty");
   require(corpus.test.size() >= 2,
           "depth_study: corpus must have at least 2 characters for test, got {}",
           corpus.test.size());
   std::vector<DepthStudyCell> grid;
-  for (const LanguageModelKind attention : study.attention) {
+  for (const LanguageModelKind model : study.model) {
     for (const Index depth : study.depth) {
       for (const std::uint64_t seed : study.seed) {
-        grid.push_back({.attention = attention, .depth = depth, .seed = seed});
+        grid.push_back({.model = model, .depth = depth, .seed = seed});
         TrainingOptions options = study.training;
         options.depth = depth;
         options.seed = seed;
@@ -172,7 +173,7 @@ DepthStudyResult depth_study(const Corpus& corpus, const DepthStudy& study,
 }
 
 Table depth_study_table(const DepthStudyResult& result) {
-  Table table{{"attention", "depth", "seed", "step", "test_loss", "test_bits", "unigram_test_loss",
+  Table table{{"model", "depth", "seed", "step", "test_loss", "test_bits", "unigram_test_loss",
                "bigram_test_loss", "input_deviation", "output_deviation", "status"},
               {}};
   for (const DepthStudyCell& cell : result.cells) {
@@ -190,7 +191,7 @@ Table depth_study_table(const DepthStudyResult& result) {
 }
 
 Table attention_histogram(const DepthStudyResult& result) {
-  Table table{{"attention", "depth", "seed", "layer", "from", "to", "count"}, {}};
+  Table table{{"model", "depth", "seed", "layer", "from", "to", "count"}, {}};
   for (const DepthStudyCell& cell : result.cells) {
     for (std::size_t layer = 0; layer < cell.values.size(); ++layer) {
       const AttentionValues& values = cell.values[layer];

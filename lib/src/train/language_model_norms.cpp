@@ -27,11 +27,8 @@ LanguageModelNorm attention_norm(const AttentionLayer& layer, const Matrix& x,
   return norm;
 }
 
-}  // namespace
-
-std::vector<LanguageModelNorm> language_model_norms(const LanguageModel& model,
-                                                    std::span<const Index> ids,
-                                                    const SpectralNormOptions& options) {
+std::vector<LanguageModelNorm> norms_of(const LanguageModel& model, std::span<const Index> ids,
+                                        const SpectralNormOptions& options) {
   const auto n = static_cast<Index>(ids.size());
   const Matrix embedded = EmbeddingAt(model.embedding, ids, n).take_output();
   std::vector<LanguageModelNorm> list;
@@ -49,6 +46,20 @@ std::vector<LanguageModelNorm> language_model_norms(const LanguageModel& model,
   list.push_back(
       {.part = "network", .estimate = spectral_norm(JacobianOperator(network), options)});
   return list;
+}
+
+std::vector<LanguageModelNorm> norms_of(const LstmModel& model, std::span<const Index> ids,
+                                        const SpectralNormOptions& options) {
+  const LstmModelAt network(model, ids, static_cast<Index>(ids.size()));
+  return {{.part = "network", .estimate = spectral_norm(JacobianOperator(network), options)}};
+}
+
+}  // namespace
+
+std::vector<LanguageModelNorm> language_model_norms(const AnyLanguageModel& model,
+                                                    std::span<const Index> ids,
+                                                    const SpectralNormOptions& options) {
+  return std::visit([&](const auto& own) { return norms_of(own, ids, options); }, model);
 }
 
 }  // namespace lipsa

@@ -33,7 +33,8 @@ Named(std::string_view, E) -> Named<E>;  // Clang 14 does not find it of an aggr
 
 constexpr std::array kinds{
     Named{"dot", LanguageModelKind::dot}, Named{"l2-untied", LanguageModelKind::l2_untied},
-    Named{"l2", LanguageModelKind::l2}, Named{"contractive-l2", LanguageModelKind::contractive_l2}};
+    Named{"l2", LanguageModelKind::l2}, Named{"contractive-l2", LanguageModelKind::contractive_l2},
+    Named{"lstm", LanguageModelKind::lstm}};
 constexpr std::array placements{Named{"post", NormPlacement::post},
                                 Named{"pre", NormPlacement::pre}};
 constexpr std::array activations{Named{"relu", Activation::relu}, Named{"gelu", Activation::gelu}};
@@ -116,9 +117,10 @@ void read(std::string_view name, std::string_view text, std::string& value) {
 /// f(name, option, meaning) for each option.
 template <MaybeConst<TrainingOptions> O, class F>
 void for_each_option(O& o, const F& f) {
-  f("attention", o.attention, "dot, l2-untied, l2 (tied), contractive-l2");
-  f("depth", o.depth, "number of blocks");
-  f("dim", o.dim, "number of features D");
+  f("model", o.model,
+    "a Transformer with attention dot, l2-untied, l2 (tied) or contractive-l2; or lstm");
+  f("depth", o.depth, "number of blocks, of LSTM layers");
+  f("dim", o.dim, "number of features D, width of an LSTM layer");
   f("heads", o.heads, "number of heads H");
   f("feed-forward", o.feed_forward, "features inside the feed-forward pieces");
   f("context", o.context, "characters n that a prediction may see");
@@ -139,29 +141,27 @@ void for_each_option(O& o, const F& f) {
   f("seed", o.seed, "seed of weights, batches and dropout");
 }
 
-bool is_l2(LanguageModelKind kind) {
-  return kind != LanguageModelKind::dot;
-}
-
 AttentionKind attention_of(LanguageModelKind kind) {
   switch (kind) {
-    case LanguageModelKind::dot:
-      return AttentionKind::dot;
     case LanguageModelKind::l2_untied:
       return AttentionKind::l2_untied;
     case LanguageModelKind::l2:
     case LanguageModelKind::contractive_l2:
+      return AttentionKind::l2;
+    case LanguageModelKind::dot:
+    case LanguageModelKind::lstm:
       break;
   }
-  return AttentionKind::l2;
+  return AttentionKind::dot;
 }
 
 /// Gives each block of a contractive model its gain, and returns the bounds: none of other models.
-std::vector<BoundGradient> contract(LanguageModel& model, const TrainingOptions& options) {
+std::vector<BoundGradient> contract(AnyLanguageModel& model, const TrainingOptions& options) {
   std::vector<BoundGradient> list;
-  if (options.attention == LanguageModelKind::contractive_l2) {
-    list.reserve(model.stack.blocks.size());
-    for (Block& block : model.stack.blocks) {
+  if (options.model == LanguageModelKind::contractive_l2) {
+    std::vector<Block>& blocks = std::get<LanguageModel>(model).stack.blocks;
+    list.reserve(blocks.size());
+    for (Block& block : blocks) {
       AttentionLayer& layer = block.attention;
       // Of the longest sequence: bounds rise with n, so that it covers shorter ones.
       list.push_back(bound_gradient(options.bound, layer.weights, layer.mask, options.context));
@@ -171,7 +171,7 @@ std::vector<BoundGradient> contract(LanguageModel& model, const TrainingOptions&
   return list;
 }
 
-bool all_finite(const LanguageModel& model) {
+bool all_finite(const AnyLanguageModel& model) {
   const auto list = parameters(model);
   return std::all_of(list.begin(), list.end(),
                      [](const ConstParameter& array) { return array.values.allFinite(); });
@@ -227,14 +227,18 @@ LanguageModelFile model_of(const Safetensors& file) {
   }
   // Before memory is claimed by what the options say.
   const TrainingOptions& o = result.options;
-  require_shape(file, "embedding.tokens", {result.vocabulary.size(), o.dim});
-  require_shape(file, "embedding.positions", {o.context, o.dim});
-  require_shape(file, "blocks.0.attention.W_Q", {o.dim, o.dim});
-  require_shape(file, fmt::format("blocks.{}.feed_forward.in.W", o.depth - 1),
-                {o.dim, o.feed_forward});
   if (o.depth > static_cast<Index>(file.tensors.size())) {
-    malformed(file.origin, "expected {} blocks, found {} tensors in all", o.depth,
+    malformed(file.origin, "expected depth {}, found {} tensors in all", o.depth,
               file.tensors.size());
+  }
+  require_shape(file, "embedding.tokens", {result.vocabulary.size(), o.dim});
+  if (o.model == LanguageModelKind::lstm) {
+    require_shape(file, fmt::format("layers.{}.W_H", o.depth - 1), {o.dim, 4 * o.dim});
+  } else {
+    require_shape(file, "embedding.positions", {o.context, o.dim});
+    require_shape(file, "blocks.0.attention.W_Q", {o.dim, o.dim});
+    require_shape(file, fmt::format("blocks.{}.feed_forward.in.W", o.depth - 1),
+                  {o.dim, o.feed_forward});
   }
   result.model = initial_language_model(o, result.vocabulary.size());
   load_parameters(file, std::string(model_prefix), parameters(result.model));
@@ -304,10 +308,17 @@ void require_valid(const TrainingOptions& o) {
   require(o.seed <= std::uint64_t{INT64_MAX}, "seed must be at most 2^63 - 1, got {}", o.seed);
 }
 
-LanguageModel initial_language_model(const TrainingOptions& o, Index vocabulary) {
-  require_valid(o);
-  require(vocabulary >= 1, "initial_language_model: vocabulary must be at least 1, got {}",
-          vocabulary);
+namespace {
+
+LstmModel initial_baseline(const TrainingOptions& o, Index vocabulary) {
+  Rng rng(o.seed, weight_stream);
+  LstmModel model = initial_lstm_model(
+      {.vocabulary = vocabulary, .width = o.dim, .hidden_width = o.dim, .layers = o.depth}, rng);
+  model.dropout = o.dropout;
+  return model;
+}
+
+LanguageModel initial_transformer(const TrainingOptions& o, Index vocabulary) {
   std::uint64_t stream = 0;  // one a matrix
   const auto uniform = [&](Index rows, Index cols, double limit) {
     Rng rng(o.seed, weight_stream, stream++);
@@ -323,7 +334,7 @@ LanguageModel initial_language_model(const TrainingOptions& o, Index vocabulary)
     return {.gamma = Vector::Ones(o.dim), .beta = Vector::Zero(o.dim)};
   };
   const auto attention_weight = [&] {
-    return is_l2(o.attention)
+    return attention_of(o.model) != AttentionKind::dot
                ? uniform(o.dim, o.dim, o.l2_scale / std::sqrt(static_cast<double>(o.dim)))
                : glorot(o.dim, o.dim);
   };
@@ -334,7 +345,7 @@ LanguageModel initial_language_model(const TrainingOptions& o, Index vocabulary)
   for (Index k = 0; k < o.depth; ++k) {
     Block block{.placement = o.placement, .dropout = o.dropout};
     MultiHead& weights = block.attention.weights;
-    weights.kind = attention_of(o.attention);
+    weights.kind = attention_of(o.model);
     weights.heads = o.heads;
     weights.W_Q = attention_weight();
     if (weights.kind == AttentionKind::l2) {
@@ -356,6 +367,19 @@ LanguageModel initial_language_model(const TrainingOptions& o, Index vocabulary)
     model.stack.final_norm = norm();
   }
   model.stack.output = linear(o.dim, vocabulary);
+  return model;
+}
+
+}  // namespace
+
+AnyLanguageModel initial_language_model(const TrainingOptions& o, Index vocabulary) {
+  require_valid(o);
+  require(vocabulary >= 1, "initial_language_model: vocabulary must be at least 1, got {}",
+          vocabulary);
+  if (o.model == LanguageModelKind::lstm) {
+    return initial_baseline(o, vocabulary);
+  }
+  AnyLanguageModel model = initial_transformer(o, vocabulary);
   static_cast<void>(contract(model, o));
   return model;
 }
@@ -375,7 +399,7 @@ double TextLoss::bits() const {
   return nats / std::numbers::ln2;
 }
 
-TextLoss evaluate(const LanguageModel& model, std::span<const CharacterId> text,
+TextLoss evaluate(const AnyLanguageModel& model, std::span<const CharacterId> text,
                   const std::vector<Example>& examples, Index batch) {
   require(batch >= 1, "evaluate: batch must be at least 1, got {}", batch);
   require(!examples.empty(), "evaluate: text must have at least 2 characters, got {}", text.size());
@@ -385,8 +409,8 @@ TextLoss evaluate(const LanguageModel& model, std::span<const CharacterId> text,
   const auto size = static_cast<std::size_t>(batch);
   for (std::size_t first = 0; first < all.size(); first += size) {
     const Batch some = make_batch(text, all.subspan(first, std::min(size, all.size() - first)));
-    const CrossEntropy entropy =
-        cross_entropy(LanguageModelAt(model, some.inputs, some.length).take_output(), some.targets);
+    const CrossEntropy entropy = cross_entropy(
+        AnyLanguageModelAt(model, some.inputs, some.length).take_output(), some.targets);
     sum += entropy.nats * static_cast<double>(entropy.counted);
     loss.predicted += entropy.counted;
   }
@@ -436,7 +460,7 @@ Trainer::Trainer(const std::filesystem::path& checkpoint, std::span<const Charac
     : Trainer(read_safetensors(checkpoint), text) {}
 
 TrainingStep Trainer::step() {
-  LanguageModel& model = file_.model;
+  AnyLanguageModel& model = file_.model;
   const TrainingOptions& options = file_.options;
   const Index done = adam_.steps();
   TrainingStep result{.step = done + 1,
@@ -447,21 +471,25 @@ TrainingStep Trainer::step() {
                                                      done + 1)};
   const Batch batch = batches_.at(done);
   result.predicted = batch.predicted;
-  LanguageModelAt at(model, batch.inputs, batch.length,
-                     DropoutStream{.seed = options.seed, .step = static_cast<std::uint64_t>(done)});
+  AnyLanguageModelAt at(
+      model, batch.inputs, batch.length,
+      DropoutStream{.seed = options.seed, .step = static_cast<std::uint64_t>(done)});
   CrossEntropy loss = cross_entropy(at.take_output(), batch.targets);
   result.loss = loss.nats;
   if (!std::isfinite(loss.nats)) {
     return result;
   }
-  LanguageModel gradient = zeros_like(model);
-  for (Block& block : gradient.stack.blocks) {
-    block.attention.gain = 0.0;
+  AnyLanguageModel gradient = zeros_like(model);
+  if (auto* const transformer = std::get_if<LanguageModel>(&gradient)) {
+    for (Block& block : transformer->stack.blocks) {
+      block.attention.gain = 0.0;  // no parameter: zeros_like leaves it
+    }
   }
   at.backward(std::move(loss.gradient), gradient);
   for (std::size_t k = 0; k < bounds_.size(); ++k) {
-    AttentionLayer& layer = gradient.stack.blocks[k].attention;
-    add_gain_gradient(bounds_[k], model.stack.blocks[k].attention.gain, layer.gain, layer.weights);
+    AttentionLayer& layer = std::get<LanguageModel>(gradient).stack.blocks[k].attention;
+    const double gain = std::get<LanguageModel>(model).stack.blocks[k].attention.gain;
+    add_gain_gradient(bounds_[k], gain, layer.gain, layer.weights);
   }
   const AdamStep taken = adam_.step(model, gradient, result.learning_rate);
   result.gradient_norm = taken.gradient_norm;

@@ -1,5 +1,5 @@
 /// \file
-/// How well language models learn as they get deeper, by kind of attention: table 1 of Kim et al.
+/// How well language models learn as they get deeper, by kind of model: table 1 of Kim et al.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@
 namespace lipsa {
 
 struct DepthStudy {
-  TrainingOptions training{};                  ///< of each cell, apart from:
-  std::vector<LanguageModelKind> attention{};  ///< not empty, as the next two
+  TrainingOptions training{};              ///< of each cell, apart from:
+  std::vector<LanguageModelKind> model{};  ///< not empty, as the next two
   std::vector<Index> depth{};
   std::vector<std::uint64_t> seed{};
   Index log_every = LanguageModelRun{}.log_every;
   Index evaluate_every = LanguageModelRun{}.evaluate_every;
   Index checkpoint_every = LanguageModelRun{}.checkpoint_every;
-  std::filesystem::path folder{};  ///< of checkpoints and logs, ATTENTION-DEPTH-SEED; is there
+  std::filesystem::path folder{};  ///< of checkpoints and logs, MODEL-DEPTH-SEED; is there
 };
 
 /// What an attention layer takes and gives, over some windows of the test text.
@@ -36,7 +36,7 @@ struct AttentionValues {
 };
 
 struct [[nodiscard]] DepthStudyCell {
-  LanguageModelKind attention = LanguageModelKind::dot;
+  LanguageModelKind model = LanguageModelKind::dot;
   Index depth = 0;
   std::uint64_t seed = 0;
   Index step = 0;   ///< steps taken
@@ -44,11 +44,11 @@ struct [[nodiscard]] DepthStudyCell {
   /// "done"; "diverged": a loss, gradient or weight was not finite; "stuck": the loss is not below
   /// that of a model that only counts characters.
   std::string status{};
-  std::vector<AttentionValues> values{};  ///< of each layer; none when it diverged
+  std::vector<AttentionValues> values{};  ///< of each attention layer; none when it diverged
 };
 
 struct [[nodiscard]] DepthStudyResult {
-  std::vector<DepthStudyCell> cells{};  ///< finished, by attention, depth, seed in their order
+  std::vector<DepthStudyCell> cells{};  ///< finished, by model, depth, seed in their order
   double unigram = std::numeric_limits<double>::quiet_NaN();  ///< test loss of counts alone
   double bigram = std::numeric_limits<double>::quiet_NaN();
 };
@@ -66,11 +66,11 @@ struct [[nodiscard]] DepthStudyResult {
 DepthStudyResult depth_study(const Corpus& corpus, const DepthStudy& study,
                              const std::function<void(const DepthStudyResult&)>& progress = {});
 
-/// A row a cell: attention, depth, seed, step, test_loss, test_bits, unigram_test_loss,
+/// A row a cell: model, depth, seed, step, test_loss, test_bits, unigram_test_loss,
 /// bigram_test_loss, input_deviation and output_deviation of the first layer, status.
 Table depth_study_table(const DepthStudyResult& result);
 
-/// A row a bin: attention, depth, seed, layer, from, to, count.
+/// A row a bin: model, depth, seed, layer, from, to, count.
 Table attention_histogram(const DepthStudyResult& result);
 
 }  // namespace lipsa

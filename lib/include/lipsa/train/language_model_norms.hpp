@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lipsa/linalg/spectral_norm.hpp"
-#include "lipsa/model/language_model.hpp"
+#include "lipsa/model/any_language_model.hpp"
 
 namespace lipsa {
 
@@ -23,13 +23,14 @@ struct [[nodiscard]] LanguageModelNorm {
   std::string bound{};  ///< its name in the catalogue, or empty
 };
 
-/// One of each attention layer, in order, and one of the network, without dropout.
+/// One of each attention layer, in order, and one of the network, without dropout. A recurrent
+/// model has the last alone.
 ///
 /// \param ids      one sequence of n ids, n ≥ 1
 /// \param options  of the estimates
-/// \throws std::invalid_argument  as LanguageModelAt
+/// \throws std::invalid_argument  as AnyLanguageModelAt
 /// \test   tests/train/language_model_norms_test.cpp
-std::vector<LanguageModelNorm> language_model_norms(const LanguageModel& model,
+std::vector<LanguageModelNorm> language_model_norms(const AnyLanguageModel& model,
                                                     std::span<const Index> ids,
                                                     const SpectralNormOptions& options = {});
 

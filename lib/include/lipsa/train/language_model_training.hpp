@@ -10,14 +10,14 @@
 #include <string_view>
 #include <vector>
 
-#include "lipsa/model/language_model.hpp"
+#include "lipsa/model/any_language_model.hpp"
 #include "lipsa/train/adam.hpp"
 #include "lipsa/train/bound_gradient.hpp"
 #include "lipsa/train/corpus.hpp"
 
 namespace lipsa {
 
-/// Whose attention a language model has.
+/// The architecture of a language model: a Transformer with a kind of attention, or the baseline.
 ///
 /// | kind           | attention                                                        |
 /// |----------------|------------------------------------------------------------------|
@@ -25,15 +25,16 @@ namespace lipsa {
 /// | l2_untied      | L2 with keys of its own                                          |
 /// | l2             | L2, tied: Lipschitz                                              |
 /// | contractive_l2 | l2 times the gain c/L, L its bound: Lipschitz with constant c    |
-enum class LanguageModelKind { dot, l2_untied, l2, contractive_l2 };
+/// | lstm           | none: `depth` LSTM layers of width D                             |
+enum class LanguageModelKind { dot, l2_untied, l2, contractive_l2, lstm };
 
 /// Which stretches of a text are examples, see train/corpus.hpp.
 enum class ExampleKind { windows, sentences };
 
 /// Everything that a training depends on besides its text. `settings` has the meaning of each.
 struct TrainingOptions {
-  LanguageModelKind attention = LanguageModelKind::dot;
-  Index depth = 2;           ///< blocks, ≥ 1
+  LanguageModelKind model = LanguageModelKind::dot;
+  Index depth = 2;           ///< blocks, or LSTM layers; ≥ 1
   Index dim = 64;            ///< D ≥ 1
   Index heads = 4;           ///< H, a divisor of D; d = d_v = D/H
   Index feed_forward = 256;  ///< features inside the feed-forward pieces, ≥ 1
@@ -73,14 +74,14 @@ void set(TrainingOptions& options, std::string_view name, std::string_view value
 void require_valid(const TrainingOptions& options);
 
 /// A model with weights of the options' seed: matrices uniform on ±√(6/(rows + columns)) (Glorot &
-/// Bengio 2010), those of L2 attention on ±k/√D, biases zero, norms the identity. Blocks have
-/// causal masks; those of contractive_l2 their gain.
+/// Bengio 2010), those of L2 attention on ±k/√D, biases zero, norms the identity; see also
+/// initial_lstm. Blocks have causal masks; those of contractive_l2 their gain.
 ///
 /// \param vocabulary  V ≥ 1
 /// \throws std::invalid_argument  as require_valid
 /// \source Kim, Papamakarios & Mnih, ICML 2021, experiments, as recalled.
 /// \test   tests/train/language_model_training_test.cpp
-LanguageModel initial_language_model(const TrainingOptions& options, Index vocabulary);
+AnyLanguageModel initial_language_model(const TrainingOptions& options, Index vocabulary);
 
 /// Stretches of `text` as the options have them.
 std::vector<Example> examples_of(std::span<const CharacterId> text, const Vocabulary& vocabulary,
@@ -100,7 +101,7 @@ struct [[nodiscard]] TextLoss {
 /// \param batch     how many of them at once: no matter to the result but for rounding
 /// \throws std::invalid_argument  no examples; an id that the model does not have
 /// \test   tests/train/language_model_training_test.cpp
-TextLoss evaluate(const LanguageModel& model, std::span<const CharacterId> text,
+TextLoss evaluate(const AnyLanguageModel& model, std::span<const CharacterId> text,
                   const std::vector<Example>& examples, Index batch);
 
 /// How a step of training ended.
@@ -127,7 +128,7 @@ struct [[nodiscard]] TrainingStep {
 struct LanguageModelFile {
   TrainingOptions options{};
   Vocabulary vocabulary{};
-  LanguageModel model{};
+  AnyLanguageModel model{};
   Index step = 0;  ///< steps taken
 };
 
@@ -163,7 +164,7 @@ class Trainer {
   Index steps() const { return adam_.steps(); }  ///< that were taken
   const TrainingOptions& options() const { return file_.options; }
   const Vocabulary& vocabulary() const { return file_.vocabulary; }
-  const LanguageModel& model() const { return file_.model; }
+  const AnyLanguageModel& model() const { return file_.model; }
 
   /// Where training ends may move.
   void set_steps(Index steps) { file_.options.steps = steps; }

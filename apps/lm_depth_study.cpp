@@ -1,0 +1,165 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "commands.hpp"
+#include "common/layer_options.hpp"
+#include "common/list.hpp"
+#include "common/presets.hpp"
+#include "common/text_options.hpp"
+#include "lipsa/core/atomic_file.hpp"
+#include "lipsa/experiment/depth_study.hpp"
+
+namespace lipsa::cli {
+namespace {
+
+namespace fs = std::filesystem;
+namespace po = boost::program_options;
+
+constexpr std::string_view depth_examples =
+    "  lipsa lm depth-study --preset kim2021-table1-small --text book.txt\n"
+    "      three kinds of attention, 2 to 18 blocks, two seeds: table 1 of the paper, scaled down\n"
+    "  lipsa lm depth-study --text book.txt --model dot,l2 --depth 1,2,3 --steps 100\n"
+    "      a grid of one's own\n\n"
+    "Writes depth-study.csv, a row a cell, attention-outputs.csv, histograms of what each "
+    "attention\n"
+    "layer gives, and of each cell checkpoint and log. Exit code 4 when a cell diverged.\n";
+
+struct DepthOptions {
+  TextOptions text{};
+  std::string preset{};
+  std::string out = "depth-study";
+  DepthStudy study{};
+  bool resume = false;
+  Index threads = 0;
+  std::string format = "text";
+  bool quiet = false;
+};
+
+po::options_description describe(DepthOptions& o) {
+  po::options_description options("Options");
+  options.add_options()("preset", po::value(&o.preset),
+                        fmt::format("options from a preset, what is typed wins: {}",
+                                    preset_names(lm_depth_study.name))
+                            .c_str());
+  describe_text(o.text, options);
+  for (const Setting& setting : settings({})) {
+    std::string value = setting.value;
+    std::string meaning(setting.meaning);
+    if (setting.name == "model") {
+      value = "dot,l2,contractive-l2";
+      meaning = "list of " + meaning;
+    } else if (setting.name == "depth") {
+      value = "2,4,6";
+      meaning = "list: " + meaning;
+    } else if (setting.name == "seed") {
+      meaning = "list: " + meaning;
+    }
+    options.add_options()(setting.name.c_str(), po::value<std::string>()->default_value(value),
+                          meaning.c_str());
+  }
+  DepthStudy& s = o.study;
+  // clang-format off
+  options.add_options()
+      ("out", po::value(&o.out)->default_value(o.out), "folder of tables, checkpoints and logs")
+      ("log-every", po::value(&s.log_every)->default_value(s.log_every), "steps between two rows of a log")
+      ("evaluate-every", po::value(&s.evaluate_every)->default_value(s.evaluate_every), "steps between two losses of the validation text")
+      ("checkpoint-every", po::value(&s.checkpoint_every)->default_value(s.checkpoint_every), "steps between two checkpoints")
+      ("resume", po::bool_switch(&o.resume), "go on with the cells in that folder");
+  // clang-format on
+  describe_output(o.threads, o.format, o.quiet, options);
+  return options;
+}
+
+/// The grid and what its cells have in common.
+void read_study(DepthStudy& study, const po::variables_map& values, bool sentences) {
+  const auto text = [&](const std::string& name) { return values[name].as<std::string>(); };
+  const std::string model = text("model");
+  study.model.clear();
+  for (const std::string_view word : parse_words("model", model)) {
+    for_option([&] { set(study.training, "model", word); });
+    study.model.push_back(study.training.model);
+  }
+  study.depth = parse_indices("depth", text("depth"));
+  study.seed.clear();
+  for (const Index seed : parse_indices("seed", text("seed"))) {
+    if (seed < 0) {
+      throw std::invalid_argument(fmt::format("--seed must not be negative, got {}", seed));
+    }
+    study.seed.push_back(static_cast<std::uint64_t>(seed));
+  }
+  for (const Setting& setting : settings({})) {
+    if (setting.name != "model" && setting.name != "depth" && setting.name != "seed") {
+      for_option([&] { set(study.training, setting.name, text(setting.name)); });
+    }
+  }
+  if (sentences && values["examples"].defaulted()) {
+    study.training.examples = ExampleKind::sentences;
+  }
+  for (const Index depth : study.depth) {
+    TrainingOptions cell = study.training;
+    cell.depth = depth;
+    for_option([&] { require_valid(cell); });
+  }
+  require_at_least_1({{"log-every", study.log_every},
+                      {"evaluate-every", study.evaluate_every},
+                      {"checkpoint-every", study.checkpoint_every}});
+}
+
+int run(Arguments arguments) {
+  DepthOptions o;
+  const po::options_description options = describe(o);
+  po::variables_map values;
+  if (!parse(lm_depth_study, depth_examples, arguments, options, values)) {
+    return success;
+  }
+  if (values.count("preset") != 0) {
+    apply_preset(lm_depth_study, values["preset"].as<std::string>(), options, values);
+  }
+  po::notify(values);
+  const TableFormat format = parse_table_format(o.format);
+  read_study(o.study, values, !o.text.corpus.empty());
+  const auto limit = thread_limit(o.threads);
+  const Corpus corpus = read_corpus(o.text, values);
+  o.study.folder = o.out;
+  if (!o.resume && fs::is_directory(o.out) && !fs::is_empty(o.out)) {
+    throw std::invalid_argument(
+        fmt::format("--out {} is not empty: continue it with --resume, or name another", o.out));
+  }
+  std::error_code error;
+  fs::create_directories(o.out, error);
+  if (error) {
+    throw WriteError(fmt::format("{}: {}", o.out, error.message()));
+  }
+  const auto write = [&](const DepthStudyResult& result) {
+    write_file_atomically(fs::path(o.out) / "depth-study.csv",
+                          format_table(depth_study_table(result), TableFormat::csv));
+    write_file_atomically(fs::path(o.out) / "attention-outputs.csv",
+                          format_table(attention_histogram(result), TableFormat::csv));
+  };
+  const DepthStudyResult result = [&] {
+    Progress bar(o.quiet, "lm depth-study");
+    const auto cells =
+        static_cast<double>(o.study.model.size() * o.study.depth.size() * o.study.seed.size());
+    bar.show(0.0);
+    return depth_study(corpus, o.study, [&](const DepthStudyResult& so_far) {
+      write(so_far);
+      bar.show(static_cast<double>(so_far.cells.size()) / cells);
+    });
+  }();
+  write(result);
+  fmt::print("{}", format_table(depth_study_table(result), format));
+  note(o.quiet, fmt::format("{}: depth-study.csv, attention-outputs.csv", o.out));
+  return std::any_of(result.cells.begin(), result.cells.end(),
+                     [](const DepthStudyCell& cell) { return cell.status == "diverged"; })
+             ? unsettled
+             : success;
+}
+
+}  // namespace
+
+const Command lm_depth_study{"lm depth-study", "Test loss by depth and kind of model, over a grid.",
+                             &run};
+
+}  // namespace lipsa::cli
