@@ -1,15 +1,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 
 #include "commands.hpp"
 #include "common/layer_options.hpp"
 #include "common/list.hpp"
+#include "common/output.hpp"
 #include "common/presets.hpp"
 #include "common/text_options.hpp"
 #include "lipsa/core/atomic_file.hpp"
-#include "lipsa/experiment/depth_study.hpp"
+#include "lipsa/experiment/depth_study_plot.hpp"
 
 namespace lipsa::cli {
 namespace {
@@ -24,7 +26,8 @@ constexpr std::string_view depth_examples =
     "      a grid of one's own\n\n"
     "Writes depth-study.csv, a row a cell, attention-outputs.csv, histograms of what each "
     "attention\n"
-    "layer gives, and of each cell checkpoint and log. Exit code 4 when a cell diverged.\n";
+    "layer gives, pictures of both, and of each cell checkpoint and log. Exit code 4 when a cell\n"
+    "diverged.\n";
 
 struct DepthOptions {
   TextOptions text{};
@@ -127,11 +130,8 @@ int run(Arguments arguments) {
     throw std::invalid_argument(
         fmt::format("--out {} is not empty: continue it with --resume, or name another", o.out));
   }
-  std::error_code error;
-  fs::create_directories(o.out, error);
-  if (error) {
-    throw WriteError(fmt::format("{}: {}", o.out, error.message()));
-  }
+  prepare_folder(o.out, {"depth-study.csv", "attention-outputs.csv", "depth-study.meta.json"});
+  const auto start = std::chrono::steady_clock::now();
   const auto write = [&](const DepthStudyResult& result) {
     write_file_atomically(fs::path(o.out) / "depth-study.csv",
                           format_table(depth_study_table(result), TableFormat::csv));
@@ -150,7 +150,13 @@ int run(Arguments arguments) {
   }();
   write(result);
   fmt::print("{}", format_table(depth_study_table(result), format));
-  note(o.quiet, fmt::format("{}: depth-study.csv, attention-outputs.csv", o.out));
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+  write_file_atomically(fs::path(o.out) / "depth-study.meta.json",
+                        meta_json(lm_depth_study.name, arguments, passed.count(), o.threads));
+  std::string pictures = draw(o.out, "depth-study", depth_study_gnuplot(result), o.quiet);
+  pictures += draw(o.out, "attention-outputs", attention_outputs_gnuplot(result), o.quiet);
+  note(o.quiet, fmt::format("{}: depth-study.csv, attention-outputs.csv, depth-study.meta.json{}",
+                            o.out, pictures));
   return std::any_of(result.cells.begin(), result.cells.end(),
                      [](const DepthStudyCell& cell) { return cell.status == "diverged"; })
              ? unsettled

@@ -737,10 +737,14 @@ TEST_CASE_METHOD(CliTest, "lipsa lm depth-study: a preset, what is typed wins, a
   const Outcome whole = lipsa(study + "--steps 10");
   CHECK(whole.code == 0);
   CHECK(whole.out == get_bytes(folder / "depth-study/depth-study.csv"));
-  CHECK_THAT(whole.out, Catch::StartsWith("attention,depth,seed,step,test_loss,") &&
+  CHECK_THAT(whole.out, Catch::StartsWith("model,depth,seed,step,test_loss,") &&
                             Contains("\ncontractive-l2,2,0,10,"));
   CHECK_THAT(get_bytes(folder / "depth-study/attention-outputs.csv"),
-             Catch::StartsWith("attention,depth,seed,layer,from,to,count\ndot,1,0,0,"));
+             Catch::StartsWith("model,depth,seed,layer,from,to,count\ndot,1,0,0,"));
+  CHECK_THAT(get_bytes(folder / "depth-study/depth-study.gp"), Contains("contractive-l2"));
+  CHECK_THAT(get_bytes(folder / "depth-study/attention-outputs.gp"), Contains("\"dot, 1 block\""));
+  CHECK_THAT(get_bytes(folder / "depth-study/depth-study.meta.json"),
+             Contains("\"command_line\": \"lipsa lm depth-study --preset"));
   CHECK_THAT(get_bytes(folder / "depth-study/dot-1-0.safetensors"),
              Contains("\"option.feed-forward\":\"128\""));
   CHECK(lipsa(study + "--steps 4 --out part --threads 1").code == 0);

@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+
+#include "experiment/plot_style.hpp"
 
 namespace lipsa {
 namespace {
 
 constexpr double most_shown = 1e6;  // a map that explodes would flatten all other curves
-constexpr std::array marks{5, 7, 9, 11, 13};
-constexpr std::array colours{"#0072b2", "#d55e00", "#009e73", "#7a5c00", "#8b3a8b"};
-constexpr std::array dashes{"1", "(12,5)", "(3,4)", "(12,4,2,4)", "(20,4)"};
 
 template <class T>
 std::size_t place_of(const std::vector<T>& list, const T& item) {
@@ -43,9 +41,9 @@ std::string panel(const Inversion& inversion, const std::vector<InversionRow>& r
     plot += fmt::format(
         "{}$curve{} using 1:2 with linespoints dt {} lw 1.8 lc rgb \"{}\" pt {} ps 0.7 pi 2 title "
         "\"c = {:g}, r = {:g}\" noenhanced",
-        plot.empty() ? "plot " : ", \\\n     ", r, dashes.at(factor % dashes.size()),
-        colours.at(range % colours.size()), marks.at(range % marks.size()), rows[r].contraction,
-        rows[r].range);
+        plot.empty() ? "plot " : ", \\\n     ", r, plot_dashes.at(factor % plot_dashes.size()),
+        plot_colours.at(range % plot_colours.size()), plot_marks.at(range % plot_marks.size()),
+        rows[r].contraction, rows[r].range);
   }
   return plot.empty() ? std::string("plot NaN notitle") : plot;
 }
@@ -102,17 +100,7 @@ std::string inversion_gnuplot(const Inversion& inversion, const std::vector<Inve
     plots += panel(inversion, rows, s.attention[p]) + "\n";
   }
   plots += "unset multiplot\n";
-  const std::size_t pixels = 100 + 450 * panels;
-  out += fmt::format(
-      "set terminal svg size {},560 dynamic font \"sans-serif,14\" background rgb \"white\"\nset "
-      "output \"inversion.svg\"\n",
-      pixels);
-  out += plots;
-  out += fmt::format(
-      "set output\nset terminal pngcairo size {},840 font \"sans-serif,14\"\nset output "
-      "\"inversion.png\"\n",
-      pixels * 3 / 2);
-  out += plots + "set output\n";
+  out += into_svg_and_png("inversion", plots, 100 + 450 * panels, 560);
   return out;
 }
 
