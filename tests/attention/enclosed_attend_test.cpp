@@ -127,6 +127,26 @@ TEST_CASE("enclosed_attend: holds what extended precision gives, of every kind a
   }
 }
 
+TEST_CASE("norm_of: a norm from both sides, also of radii far above the middles", "[attention]") {
+  const auto p = GENERATE(Norm::one, Norm::two, Norm::inf, Norm::max_token);
+  CAPTURE(static_cast<int>(p));
+  Balls x(2, 2);
+  x(0, 0) = Ball(1e-200, 2.5e-16);
+  x(0, 1) = Ball(0.0, 2.5e-16);
+  x(1, 0) = Ball(1e-200, 1e-300);
+  const Ball small = norm_of(x, p);
+  CHECK(small.lower() <= 1e-200);
+  const double most = p == Norm::one ? 5e-16 : p == Norm::inf ? 2.5e-16 : 2.5e-16 * std::sqrt(2.0);
+  CHECK(small.upper() >= most * (1.0 - 1e-15));
+  CHECK(small.upper() <= most * (1.0 + 1e-12));
+  CHECK(norm_of(Balls(2, 2), p).upper() <= 1e-300);
+  for (const Ball& lost :
+       {Ball(NAN, 0.0), Ball(1.0, NAN), Ball(HUGE_VAL, 0.0), Ball(1.0, HUGE_VAL)}) {
+    x(1, 1) = lost;
+    CHECK(norm_of(x, p).upper() == HUGE_VAL);
+  }
+}
+
 TEST_CASE("enclosed_attend: a token a thousand times the others, and equal tokens, stay enclosed",
           "[attention]") {
   const auto kind = GENERATE(from_range(test::kinds));

@@ -25,6 +25,15 @@ MultiHead minus_identity() {
   return layer;
 }
 
+TEST_CASE("log_det: a matrix that overflows has no value", "[invert]") {
+  const auto g =
+      ResidualAttention::undivided(test::unit_layer(AttentionKind::dot), 1e10, Mask::none());
+  const Matrix x = (Matrix(2, 1) << 0.0, 1e150).finished();
+  const LogDet found = log_det(g, x);
+  CHECK(found.status == LogDetStatus::non_finite);
+  CHECK(std::isnan(found.value));
+}
+
 TEST_CASE("log_det: LU gives the sum over eigenvalues, of every kind and shape", "[invert]") {
   const auto kind = GENERATE(from_range(test::kinds));
   const auto shape = GENERATE(from_range(square_shapes));

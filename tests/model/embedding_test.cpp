@@ -33,6 +33,9 @@ TEST_CASE("EmbeddingAt: rows of tokens and positions, and their gradients", "[mo
   }
   CHECK(gradient.tokens == expected.tokens);
   CHECK(gradient.positions == expected.positions);
+  Embedding other = zeros_like(embedding);
+  other.tokens.conservativeResize(other.tokens.rows() - 1, Eigen::NoChange);
+  CHECK_THROWS_AS(at.backward(u, other), std::invalid_argument);
   at.backward(u, gradient);
   CHECK((gradient.tokens - 2.0 * expected.tokens).norm() <= 1e-14 * expected.tokens.norm());
 }

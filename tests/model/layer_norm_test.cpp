@@ -79,7 +79,11 @@ TEST_CASE("LayerNormAt: constant rows, huge rows, rows that are not finite", "[m
   const Matrix v = (Matrix(1, 4) << 1.0, -1.0, 2.0, -2.0).finished();
   CHECK(zero.apply(v) == 2.0 * v);  // 1/√ε
   if (kind == Kind::layer_norm) {
-    CHECK(LayerNormAt(norm, Matrix::Constant(1, 4, 1e300)).output().isZero(0.0));
+    for (const Index D : {1, 3, 4, 7, 12, 100}) {
+      for (const double level : {0.1, 7e12, 1e14, 1e300}) {
+        CHECK(LayerNormAt(norm, Matrix::Constant(1, D, level)).output().isZero(0.0));
+      }
+    }
   }
   const double huge = GENERATE(1e10, 1e160, 1e300);
   const Matrix x = huge * v;
@@ -91,6 +95,16 @@ TEST_CASE("LayerNormAt: constant rows, huge rows, rows that are not finite", "[m
   const LayerNormAt at(norm, bad);
   CHECK(!at.output().row(0).allFinite());
   CHECK(at.output().row(1).allFinite());
+}
+
+TEST_CASE("LayerNormAt: a common offset that rounds nothing away changes nothing", "[model]") {
+  Rng rng(4);
+  const auto D = GENERATE(Index{3}, Index{7}, Index{12});
+  Matrix x = normal_matrix(rng, 4, D);
+  x = (x * 1024.0).array().round();  // whole numbers, and so with the offset
+  const Matrix expected = LayerNormAt({}, x).output();
+  const Matrix moved = LayerNormAt({}, Matrix(x.array() + 0x1p50)).output();
+  CHECK((moved - expected).cwiseAbs().maxCoeff() <= 1e-14);
 }
 
 TEST_CASE("LayerNormAt: what it refuses, by name", "[model]") {

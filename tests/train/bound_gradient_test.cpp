@@ -149,6 +149,52 @@ TEST_CASE("contractive_gain: the layer contracts with its factor", "[train]") {
   CHECK(gain * (inf ? jacobian.norm_inf().value : spectral_norm(jacobian).value) <= 0.9);
 }
 
+TEST_CASE("contractive_gain: c/L to the last bit that keeps the product below c", "[train]") {
+  // One token: F(x) = v x has the Lipschitz constant |v|, and the bound is that.
+  const auto v = GENERATE(3.0, 5.0, 7.0, 9.0, 11.0, 13.0, 0.1, 1e-300);
+  const auto factor = GENERATE(0.5, 0.9, 0.99, 1.0);
+  CAPTURE(v, factor);
+  MultiHead layer = test::unit_layer(AttentionKind::l2);
+  layer.W_V(0, 0) = v;
+  const BoundGradient bound = bound_gradient("kim2021_inf", layer, Mask::none(), 1);
+  CHECK(bound.upper_bound == v);
+  const double gain = contractive_gain(bound, factor);
+  CHECK(std::fma(gain, v, -factor) <= 0.0);
+  CHECK(gain * v >= factor * (1.0 - 4.0 * std::numeric_limits<double>::epsilon()));
+}
+
+TEST_CASE("contractive_gain: at the steepest tokens the sharp bound leaves nothing over",
+          "[train]") {
+  // sharp_l2_inf is attained for odd n: a gain one percent larger would break the promise.
+  const MultiHead layer = test::unit_layer(AttentionKind::l2);
+  const Index n = 101;
+  const double gain = contractive_gain(bound_gradient("sharp_l2_inf", layer, Mask::none(), n), 0.9);
+  // Three clusters of theory: |J|_inf there is the bound, by a search over the two distances.
+  double largest = 0.0;
+  for (int k = 50; k < 600; ++k) {
+    const double z = 0.01 * k;
+    Matrix x = Matrix::Zero(n, 1);
+    x.topRows(n / 2).setConstant(z);
+    x.middleRows(n / 2, n / 2).setConstant(-z);
+    largest = std::max(largest, gain * Jacobian(layer, x).norm_inf().value);
+  }
+  CHECK(largest <= 0.9 * (1.0 + 1e-12));
+  CHECK(largest * 1.01 > 0.9);
+}
+
+TEST_CASE("bound_gradient: zero where w is, though no weight is", "[train]") {
+  const auto entry = GENERATE("kim2021_2", "l2_2_fused");
+  CAPTURE(entry);
+  Rng rng(8);
+  MultiHead layer = l2_layer(rng, {5, 4, 2, 2, 2, 4}, true);
+  layer.W_Q.leftCols(2).setZero();
+  layer.W_V.rightCols(2).setZero();
+  const BoundGradient bound = bound_gradient(entry, layer, Mask::none(), 5);
+  for (const ConstParameter& array : parameters(bound.log_gradient)) {
+    CHECK(array.values.isZero(0.0));
+  }
+}
+
 TEST_CASE("bound_gradient: weights of zero, and of sizes that overflow", "[train]") {
   const auto entry = GENERATE(from_range(entries));
   CAPTURE(entry);

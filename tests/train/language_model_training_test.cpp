@@ -248,8 +248,7 @@ TEST_CASE("Trainer: one step of plain descent moves along the gradient, gain inc
               .evaluate({.layer = layer.weights, .mask = layer.mask, .tokens = options.context})
               .value;
     }
-    return cross_entropy(LanguageModelAt(model, batch.inputs, batch.length).output(),
-                         batch.targets)
+    return cross_entropy(LanguageModelAt(model, batch.inputs, batch.length).output(), batch.targets)
         .nats;
   };
   int checked = 0;
@@ -338,6 +337,45 @@ TEST_CASE("Trainer: what is not finite is said, and changes nothing", "[train]")
     CHECK(trainer.steps() == 1);
     CHECK(same_bits(before, trainer.model()));
   }
+}
+
+TEST_CASE("Trainer: gradients and weights that overflow are told apart", "[train]") {
+  const TemporaryFolder folder;
+  const Corpus corpus = make_corpus(test::grammar_text(4, 300));
+  TrainingOptions options = tiny(LanguageModelKind::dot);
+  Trainer(options, corpus.vocabulary, corpus.train).write(folder / "good");
+  Safetensors file = read_safetensors(folder / "good");
+  SECTION("a loss of 1e200 is finite, the square of its gradient is not") {
+    for (double& x : file.tensors["model.output.W"].data) {
+      x *= 1e200;
+    }
+    write_safetensors(folder / "bad", file);
+    Trainer trainer(folder / "bad", corpus.train);
+    const AnyLanguageModel before = trainer.model();
+    const TrainingStep step = trainer.step();
+    CHECK(std::isfinite(step.loss));
+    CHECK(step.status == StepStatus::non_finite_gradient);
+    CHECK(trainer.steps() == 0);
+    CHECK(same_bits(trainer.model(), before));
+  }
+  SECTION("a first moment that dwarfs the second takes the weights beyond double") {
+    for (double& x : file.tensors["adam.m.output.b"].data) {
+      x = 1e308;
+    }
+    file.tensors["adam.steps"].data = {1.0};
+    write_safetensors(folder / "bad", file);
+    Trainer trainer(folder / "bad", corpus.train);
+    CHECK(trainer.step().status == StepStatus::non_finite_weights);
+  }
+}
+
+TEST_CASE("Trainer: where training ends may move, within what options allow", "[train]") {
+  const Corpus corpus = make_corpus(test::grammar_text(4, 300));
+  Trainer trainer(tiny(LanguageModelKind::lstm), corpus.vocabulary, corpus.train);
+  trainer.set_steps(7);
+  CHECK(trainer.options().steps == 7);
+  CHECK_THROWS_WITH(trainer.set_steps(-1), "steps must be at least 0, got -1");
+  CHECK(trainer.options().steps == 7);
 }
 
 TEST_CASE("Trainer: a text shorter than one batch is refused with its numbers", "[train]") {

@@ -114,7 +114,11 @@ TEST_CASE("sample: the seed decides, and no more characters count than there are
 
 TEST_CASE("sample: of a recurrent model, after no more characters than asked for", "[train]") {
   Rng rng(1);
-  const AnyLanguageModel model = initial_lstm_model({.vocabulary = 5, .width = 4}, rng);
+  LstmModel lstm = initial_lstm_model({.vocabulary = 5, .width = 4, .hidden_width = 8}, rng);
+  lstm.layers[0].W_X *= 4.0;  // so that what is long past is felt
+  lstm.layers[0].W_H *= 4.0;
+  lstm.output.W *= 10.0;
+  const AnyLanguageModel model = lstm;
   const Ids end{0, 4, 1, 1, 2, 3};
   Ids longer{2, 2, 3};
   longer.insert(longer.end(), end.begin(), end.end());

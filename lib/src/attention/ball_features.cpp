@@ -23,16 +23,15 @@ Balls transposed(const Balls& a) {
 /// neither overflow nor vanish.
 Ball vector_norm(std::span<const Ball> x, Norm p) {
   double largest = 0.0;
-  double error = 0.0;
   for (const Ball& entry : x) {
-    largest = std::max(largest, std::abs(entry.middle));
-    error += entry.radius;
+    const double reach = std::abs(entry.middle) + entry.radius;
+    if (!std::isfinite(reach)) {
+      return {0.0, std::numeric_limits<double>::infinity()};
+    }
+    largest = std::max(largest, reach);
   }
-  if (largest == 0.0 && std::isfinite(error)) {
-    return {0.0, error * (1.0 + static_cast<double>(x.size()) * 2.0 * Ball::u)};
-  }
-  if (!(largest > 0.0) || !std::isfinite(largest)) {
-    return {0.0, std::numeric_limits<double>::infinity()};
+  if (largest == 0.0) {
+    return {0.0, 0.0};
   }
   const int exponent = std::ilogb(largest);
   double lower = 0.0;  // for inf; the others sum balls

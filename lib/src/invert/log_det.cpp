@@ -28,6 +28,10 @@ LogDet by_lu(const ResidualAttention& g, const Jacobian& jacobian) {
     sum += std::log(std::abs(pivot));
     sign = pivot == 0.0 ? 0 : pivot < 0.0 ? -sign : sign;
   }
+  if (sign != 0 && !std::isfinite(sum)) {
+    result.status = LogDetStatus::non_finite;
+    return result;
+  }
   result.value = sum;
   result.sign = sign;
   result.status = sign == 0 ? LogDetStatus::singular : LogDetStatus::converged;
@@ -37,7 +41,8 @@ LogDet by_lu(const ResidualAttention& g, const Jacobian& jacobian) {
 /// a^{K+1}/((K + 1)(1 − a)) n D, and more than the rounding of these few operations.
 double truncation_bound(double a, Index terms, Index size) {
   const auto next = static_cast<double>(terms + 1);
-  return std::pow(a, next) / (next * (1.0 - a)) * static_cast<double>(size) * (1.0 + 1e-12);
+  return std::pow(a, next) / (next * (1.0 - a)) * static_cast<double>(size) * (1.0 + 1e-12) +
+         std::numeric_limits<double>::min();
 }
 
 /// v of independent signs.
@@ -128,6 +133,8 @@ std::string_view to_string(LogDetStatus status) {
       return "singular";
     case LogDetStatus::not_contractive:
       return "not contractive";
+    case LogDetStatus::non_finite:
+      return "non-finite";
   }
   return "unknown";
 }

@@ -34,7 +34,7 @@ constexpr std::array<double, 22> scaled_tail{
 void gelu_of_eight(double* value, double* slope) {
   using Eight = Eigen::Array<double, 8, 1>;
   constexpr double density_factor = std::numbers::inv_sqrtpi / std::numbers::sqrt2;  // 1/√(2π)
-  const Eight x = Eigen::Map<const Eight>(value);
+  const Eight x = Eigen::Map<const Eight>(value);  // a copy: `value` is written to
   const Eight size = x.abs();
   const Eight at = 1.3 - 13.8 / (size + 6.0);
   Eight tail = Eight::Constant(scaled_tail.back());
@@ -48,6 +48,17 @@ void gelu_of_eight(double* value, double* slope) {
   Eigen::Map<Eight> values(value);
   slopes = 0.5 + sign * (0.5 - tail) + density_factor * x * decay;
   values = x.max(0.0) - size * tail;
+  // Eigen's exp stops at 5e-309 where e^(−x²/2) goes on to zero, and a huge x would bring that
+  // back.
+  constexpr double beyond = 38.5;
+  if (!(size.maxCoeff<Eigen::PropagateNaN>() <= beyond)) {
+    for (Index k = 0; k < size.size(); ++k) {
+      if (size(k) > beyond) {
+        slopes(k) = x(k) > 0.0 ? 1.0 : 0.0;
+        values(k) = x(k) > 0.0 ? x(k) : 0.0;
+      }
+    }
+  }
 }
 
 void gelu(Index count, double* x, double* slope) {

@@ -6,7 +6,10 @@
 namespace lipsa {
 
 EmbeddingAt::EmbeddingAt(const Embedding& embedding, std::span<const Index> ids, Index tokens)
-    : ids_(ids.begin(), ids.end()), tokens_(tokens), width_(embedding.tokens.cols()) {
+    : ids_(ids.begin(), ids.end()),
+      tokens_(tokens),
+      vocabulary_(embedding.tokens.rows()),
+      width_(embedding.tokens.cols()) {
   const auto count = static_cast<Index>(ids_.size());
   const bool positions = embedding.positions.size() > 0;
   require(tokens >= 1, "EmbeddingAt: tokens must be at least 1, got {}", tokens);
@@ -36,11 +39,11 @@ void EmbeddingAt::backward(const ConstMatrixRef& dy, Embedding& gradient) const 
   const auto count = static_cast<Index>(ids_.size());
   require_shape("EmbeddingAt", "dy", dy, count, width_);
   const bool positions = gradient.positions.size() > 0;
-  require(gradient.tokens.cols() == width_ &&
+  require(gradient.tokens.rows() == vocabulary_ && gradient.tokens.cols() == width_ &&
               (!positions ||
                (gradient.positions.cols() == width_ && gradient.positions.rows() >= tokens_)),
-          "EmbeddingAt: gradient must have the shapes of the embedding, of width {}, got {}",
-          width_, gradient.tokens.cols());
+          "EmbeddingAt: gradient must have the shapes of the embedding, {} x {}, got {} x {}",
+          vocabulary_, width_, gradient.tokens.rows(), gradient.tokens.cols());
   for_pieces(width_, 32, [&](Index first, Index piece) {  // rows meet, columns do not
     for (Index i = 0; i < count; ++i) {
       const auto row = dy.row(i).segment(first, piece);

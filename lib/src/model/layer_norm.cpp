@@ -24,6 +24,9 @@ LayerNormAt::LayerNormAt(const LayerNorm& norm, Matrix x) : norm_(norm), unit_(s
       auto row = unit_.row(i);
       if (norm_.kind == LayerNorm::Kind::layer_norm) {
         row.array() -= (row * share).sum();
+        // The mean of equal numbers need not be that number: what is left would be scaled to 1.
+        row.array() -= row(0);
+        row.array() -= (row * share).sum();
       }
       double length = std::sqrt(row.squaredNorm() * share + norm_.epsilon);
       if (!std::isfinite(length)) {  // the squares overflow where their root need not

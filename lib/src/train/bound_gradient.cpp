@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "core/rounding.hpp"
 #include "core/same_shapes.hpp"
 #include "linalg/gemm.hpp"
 #include "lipsa/attention/attention_gradient.hpp"
@@ -87,6 +88,9 @@ void add_kim2021_2(const MultiHead& layer, MultiHead& g) {
     v[k] = spectral_norm(DenseOperator(head(layer.W_V, layer.heads, h)));
     log_terms(h) = 4.0 * std::log(q[k].value) + 2.0 * std::log(v[k].value);
   }
+  if (log_terms.maxCoeff() == -std::numeric_limits<double>::infinity()) {
+    return;  // w = 0 though no weight is
+  }
   Vector share = (log_terms.array() - log_terms.maxCoeff()).exp();
   share /= share.sum();
   for (Index h = 0; h < layer.heads; ++h) {
@@ -108,8 +112,6 @@ void add_fused(const MultiHead& layer, MultiHead& g) {
   const Index H = layer.heads;
   const Index d = layer.head_width();
   const Index d_v = layer.value_width();
-  add_log_spectral_norm(1.0, layer.W_Q, g.W_Q);
-
   Matrix stacked = Matrix::Zero(H * d, layer.output_width());  // of W_Qʰᵀ W_Vʰ W_Oʰ
   for (Index h = 0; h < H; ++h) {
     const Matrix qv = head(layer.W_Q, H, h).transpose() * head(layer.W_V, H, h);
@@ -124,6 +126,7 @@ void add_fused(const MultiHead& layer, MultiHead& g) {
   if (norm.value == 0.0) {
     return;
   }
+  add_log_spectral_norm(1.0, layer.W_Q, g.W_Q);
   const Vector& v = norm.right_vector;
   for (Index h = 0; h < H; ++h) {
     const auto w_q = head(layer.W_Q, H, h);
@@ -164,7 +167,10 @@ BoundGradient bound_gradient(std::string_view entry, const MultiHead& layer, con
 double contractive_gain(const BoundGradient& bound, double factor) {
   require(factor > 0.0 && std::isfinite(factor),
           "contractive_gain: factor must be positive, got {}", factor);
-  return bound.upper_bound > 0.0 ? factor / bound.upper_bound : 0.0;
+  if (!(bound.upper_bound > 0.0) || std::isinf(bound.upper_bound)) {
+    return 0.0;
+  }
+  return std::max(0.0, next_down(factor / bound.upper_bound));
 }
 
 void add_gain_gradient(const BoundGradient& bound, double gain, double gain_gradient,

@@ -459,6 +459,13 @@ Trainer::Trainer(const Safetensors& file, std::span<const CharacterId> text)
 Trainer::Trainer(const std::filesystem::path& checkpoint, std::span<const CharacterId> text)
     : Trainer(read_safetensors(checkpoint), text) {}
 
+void Trainer::set_steps(Index steps) {
+  TrainingOptions moved = file_.options;
+  moved.steps = steps;
+  require_valid(moved);
+  file_.options = moved;
+}
+
 TrainingStep Trainer::step() {
   AnyLanguageModel& model = file_.model;
   const TrainingOptions& options = file_.options;

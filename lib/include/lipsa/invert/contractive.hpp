@@ -47,7 +47,7 @@ class ResidualAttention {
   /// \param layer   valid, D_out = D
   /// \param tokens  n ≥ 1
   /// \throws std::invalid_argument  c is not in (0, 1); no such entry; the bound does not hold for
-  ///         this layer and mask, is infinite, or so small or large that γ is no positive double:
+  ///         this layer and mask, is infinite, or so large that γ is no positive double:
   ///         the message says why
   static ResidualAttention contractive(MultiHead layer, Index tokens,
                                        const ContractiveOptions& options = {},

@@ -65,7 +65,8 @@ struct [[nodiscard]] Inverse {
   double error_upper_bound = std::numeric_limits<double>::quiet_NaN();
 
   /// The geometric mean of the last four ratios |G(x_k) − G(x_{k−1})|/|x_k − x_{k−1}|,
-  /// G(x) = y − f(x), whose denominators are above the level of rounding; NaN where there are none.
+  /// G(x) = y − f(x), whose denominators, but for the first, are above the level of rounding; NaN
+  /// where there are none.
   double rate_estimate = std::numeric_limits<double>::quiet_NaN();
 
   Index iterations = 0;         ///< evaluations of f

@@ -38,10 +38,11 @@ enum class LogDetStatus {
   converged,        ///< the matrix was factored; or the series summed to its truncation bound
   truncated,        ///< most_terms, or the terms asked for, leave more than `truncation`
   singular,         ///< the factored matrix is singular: −inf
-  not_contractive,  ///< |γ J(X)|_2 is 1 or more: the series need not converge, there is no value
+  not_contractive,  ///< |γ J(X)|_2 is not known to be below 1: of the series there is no value
+  non_finite,       ///< the matrix or its determinant overflows: there is no value
 };
 
-/// "converged", "truncated", "singular", "not contractive"
+/// "converged", "truncated", "singular", "not contractive", "non-finite"
 std::string_view to_string(LogDetStatus status);
 
 struct [[nodiscard]] LogDet {

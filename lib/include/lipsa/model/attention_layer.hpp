@@ -37,7 +37,8 @@ class AttentionLayerAt {
   Matrix apply(const ConstMatrixRef& dx) const { return at_.apply(dx); }
   Matrix apply_adjoint(const ConstMatrixRef& dy) const { return at_.apply_adjoint(dy); }
 
-  /// Adds to the weights of `gradient` with the gain held fixed, and to its gain.
+  /// Adds to the weights of `gradient` with the gain held fixed, and to its gain: of a `gradient`
+  /// from zeros_like that is the layer's own until it is set to zero, as the gain is no array.
   Matrix backward(const ConstMatrixRef& dy, AttentionLayer& gradient) const {
     return at_.backward(dy, gradient.weights, &gradient.gain);
   }

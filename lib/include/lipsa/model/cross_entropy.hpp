@@ -11,7 +11,7 @@ namespace lipsa {
 
 struct [[nodiscard]] CrossEntropy {
   /// The mean of −log softmax(logits)_target in nats over the rows that count; NaN or infinite
-  /// where a logit is.
+  /// where a logit is, except for −∞ of a character that is no target: probability 0.
   double nats = std::numeric_limits<double>::quiet_NaN();
   Index counted = 0;  ///< rows that count
   Matrix gradient{};  ///< of `nats` in the logits; its rows sum to zero

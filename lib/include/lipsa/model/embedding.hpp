@@ -38,6 +38,7 @@ class EmbeddingAt {
  private:
   std::vector<Index> ids_;
   Index tokens_;
+  Index vocabulary_;
   Index width_;
   Matrix output_{};
 };

@@ -26,7 +26,8 @@ namespace lipsa {
 // An At owns what it needs: piece and x may go. Its members are const but for take_output, which
 // moves the output out for what comes next; they may be called from several threads, and results do
 // not depend on the number of threads. Shapes that disagree throw std::invalid_argument; NaN and
-// infinities in x do not, and come out as numbers that are not finite.
+// infinities in x do not, and come out as such, except where a function takes a limit there:
+// relu(−∞) = 0.
 
 /// What Jv and Jᵀu need of a class At.
 template <class T>

@@ -43,7 +43,7 @@ struct AdamOptions {
 
 struct [[nodiscard]] AdamStep {
   double gradient_norm = std::numeric_limits<double>::quiet_NaN();  ///< Euclidean, not clipped
-  bool taken = false;  ///< false: the gradient is not finite or its square is not; nothing changed
+  bool taken = false;  ///< false: the gradient or its norm is not finite; nothing changed
 };
 
 /// The optimiser. Step t with gradient g, clipped, for each number x:

@@ -43,8 +43,8 @@ struct [[nodiscard]] BoundGradient {
 BoundGradient bound_gradient(std::string_view entry, const MultiHead& layer, const Mask& mask,
                              Index tokens);
 
-/// The gain c/L by which a layer is contractive with factor c, in the norm of the bound. Where L is
-/// zero the layer is constant and the gain 0, where L is infinite too.
+/// The gain c/L, rounded down, by which a layer is contractive with factor c, in the norm of the
+/// bound. Where L is zero the layer is constant and the gain 0, where L is infinite too.
 ///
 /// \param factor  c > 0
 /// \throws std::invalid_argument

@@ -88,7 +88,8 @@ std::vector<Example> examples_of(std::span<const CharacterId> text, const Vocabu
                                  const TrainingOptions& options);
 
 struct [[nodiscard]] TextLoss {
-  /// The mean of −log p in nats over the characters predicted; NaN or infinite where a logit is.
+  /// The mean of −log p in nats over the characters predicted; see CrossEntropy for
+  /// logits that are not finite.
   double nats = std::numeric_limits<double>::quiet_NaN();
   Index predicted = 0;  ///< characters that were: all but the first
 
@@ -167,7 +168,8 @@ class Trainer {
   const AnyLanguageModel& model() const { return file_.model; }
 
   /// Where training ends may move.
-  void set_steps(Index steps) { file_.options.steps = steps; }
+  /// \throws std::invalid_argument  as require_valid
+  void set_steps(Index steps);
 
   /// Writes all there is into one .safetensors file: tensors model.NAME and adam.NAME; options,
   /// vocabulary and a hash of the text as metadata. Whole or not at all.
