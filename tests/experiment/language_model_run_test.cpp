@@ -5,6 +5,8 @@
 
 #include "files.hpp"
 #include "grammar_text.hpp"
+#include "lipsa/core/rng.hpp"
+#include "lipsa/invert/inverse.hpp"
 
 namespace lipsa {
 namespace {
@@ -133,6 +135,40 @@ TEST_CASE_METHOD(LanguageModelRunTest, "run_training: refuses a log of something
   LanguageModelRun none = run("a");
   none.log_every = 0;
   CHECK_THROWS_AS(run_training(trainer, corpus.valid, none), std::invalid_argument);
+}
+
+TEST_CASE("run_training: the attention of a trained contractive model is inverted to 1e-10",
+          "[experiment]") {
+  const TemporaryFolder folder;
+  const Corpus corpus = make_corpus(test::grammar_text(3, 1200));
+  Trainer trainer({.model = LanguageModelKind::contractive_l2,
+                   .depth = 2,
+                   .dim = 8,
+                   .heads = 2,
+                   .feed_forward = 12,
+                   .context = 10,
+                   .batch = 4,
+                   .learning_rate = 0.02,
+                   .steps = 40},
+                  corpus.vocabulary, corpus.train);
+  const auto outcome = run_training(
+      trainer, corpus.valid, {.checkpoint = folder / "m.safetensors", .log = folder / "m.csv"});
+  REQUIRE(outcome.status == StepStatus::taken);
+  const LanguageModelFile file = read_language_model(folder / "m.safetensors");
+  Rng rng(1);
+  for (const Block& block : std::get<LanguageModel>(file.model).stack.blocks) {
+    const AttentionLayer& layer = block.attention;
+    const auto g = ResidualAttention::contractive(
+        layer.weights, 10, {.factor = file.options.contraction, .divisor = "kim2021"}, layer.mask);
+    CHECK(g.gain() == layer.gain);
+    for (const double size : {1e-3, 1.0, 1e3}) {
+      const Matrix x = size * normal_matrix(rng, 10, 8);
+      const Inverse back = invert(g, g.forward(x), {.tolerance = 1e-11});
+      CAPTURE(size, back.error_upper_bound);
+      CHECK((back.x - x).cwiseAbs().maxCoeff() <= 1e-10);
+      CHECK(back.error_upper_bound <= 1e-10);
+    }
+  }
 }
 
 }  // namespace
