@@ -74,16 +74,19 @@ TEST_CASE("format_table: a bound is one as printed, too", "[experiment]") {
   const auto x = GENERATE(17.065499876, 9.9999999999, 1.0000000001, 123456789.4, 1.23456789e-200,
                           5.0, 0.1, 0.3);
   CAPTURE(x);
-  const Table table{{"estimate", "lower_bound_best", "upper_bound_sharp"}, {{x, x, x}}};
+  const Table table{{"estimate", "lower_bound_best", "upper_bound_sharp", "certified_upper_bound"},
+                    {{x, x, x, x}}};
   std::istringstream line(format_table(table, TableFormat::text));
   std::string heading;
   std::getline(line, heading);
   double estimate = 0.0;
   double lower = 0.0;
   double upper = 0.0;
-  line >> estimate >> lower >> upper;
+  double certified = 0.0;
+  line >> estimate >> lower >> upper >> certified;
   CHECK(lower <= x);
   CHECK(x <= upper);
+  CHECK(certified == upper);
   CHECK(upper - lower <= 2.01e-6 * x);
   CHECK(estimate == Approx(x).epsilon(1e-6));
 }

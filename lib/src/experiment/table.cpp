@@ -26,9 +26,12 @@ enum class Rounding { nearest, down, up };
 
 /// A bound stays one as it is printed: its name says to which side it may err.
 Rounding rounding_of(std::string_view column) {
-  return column.starts_with("lower_bound")   ? Rounding::down
-         : column.starts_with("upper_bound") ? Rounding::up
-                                             : Rounding::nearest;
+  const auto has = [&](std::string_view word) {
+    return column.find(word) != std::string_view::npos;
+  };
+  return has("lower_bound")   ? Rounding::down
+         : has("upper_bound") ? Rounding::up
+                              : Rounding::nearest;
 }
 
 /// x with so many digits, on the side of x that `rounding` names.
@@ -120,8 +123,7 @@ Layout layout_of(const Table& table, std::string_view special) {
     layout.words.push_back(in_column(is_text));
     std::size_t width = layout.columns.back().size();
     for (std::size_t r = 0; r < table.rows.size(); ++r) {
-      layout.rows[r].push_back(
-          escaped(plain(table.rows[r][c], 7, rounding_of(table.columns[c])), special));
+      layout.rows[r].push_back(escaped(printed_cell(table.rows[r][c], table.columns[c]), special));
       width = std::max(width, layout.rows[r].back().size());
     }
     layout.widths.push_back(width);
@@ -170,6 +172,10 @@ std::string format_json(const Table& table) {
 }
 
 }  // namespace
+
+std::string printed_cell(const Cell& cell, std::string_view column) {
+  return plain(cell, 7, rounding_of(column));
+}
 
 TableFormat parse_table_format(std::string_view text) {
   constexpr std::array names{

@@ -24,12 +24,16 @@ enum class TableFormat { text, csv, json, markdown, latex };
 TableFormat parse_table_format(std::string_view text);
 
 /// The table as text ending with a line break. CSV and JSON give numbers in full (17 digits, or the
-/// fewest that read back the same), the formats for people seven, those of columns named
-/// lower_bound… rounded down and those named upper_bound… rounded up, so that what is printed is a
-/// bound too. Infinities and NaN are spelled inf, -inf and nan, in JSON as strings; nothing is an
-/// empty cell, in JSON null. Columns without any content are left out of the formats for people.
+/// fewest that read back the same), the formats for people seven, those of columns with
+/// lower_bound in their name rounded down and those with upper_bound rounded up, so that what is
+/// printed is a bound too. Infinities and NaN are spelled inf, -inf and nan, in JSON as strings;
+/// nothing is an empty cell, in JSON null. Columns without any content are left out of the formats
+/// for people.
 ///
 /// \test tests/experiment/table_test.cpp
 std::string format_table(const Table& table, TableFormat format);
+
+/// A cell of a column of that name as the formats for people print it.
+std::string printed_cell(const Cell& cell, std::string_view column);
 
 }  // namespace lipsa
