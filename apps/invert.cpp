@@ -14,6 +14,7 @@
 #include "common/list.hpp"
 #include "common/output.hpp"
 #include "common/presets.hpp"
+#include "common/text_options.hpp"
 #include "lipsa/core/atomic_file.hpp"
 #include "lipsa/core/npy.hpp"
 #include "lipsa/experiment/inversion.hpp"
@@ -206,10 +207,12 @@ double only_contraction(const Options& o, const po::variables_map& values) {
 Table table_of(const ResidualAttention& g, const Options& o, Index tokens, double contraction,
                const Inverse& back, const std::optional<LogDet>& log_det) {
   const auto number = [](double x) { return std::isnan(x) ? Cell() : Cell(x); };
-  Table table{{"attention", "mask", "n", "D", "H", "contraction", "divisor", "gain", "norm",
-               "iterations", "error_estimate", "upper_bound_error", "rate_estimate"},
-              {}};
+  Table table{
+      {"attention", "weights", "mask", "n", "D", "H", "contraction", "divisor", "gain", "norm",
+       "iterations", "a_posteriori_error_estimate", "upper_bound_error", "rate_estimate"},
+      {}};
   std::vector<Cell> cells{std::string(to_string(g.layer().kind)),
+                          o.weights,
                           std::string(to_string(g.mask().kind())),
                           std::int64_t{tokens},
                           std::int64_t{g.layer().width()},
@@ -258,6 +261,7 @@ int run_at(const Options& o, const po::variables_map& values, TableFormat format
                      .dim = o.dim,
                      .heads = o.heads,
                      .seed = o.seed};
+  require_apart("--out", out, {{"--at", o.at}, {"--weights", o.weights}});
   const Matrix y = read_tokens(o.at);
   ChosenLayer chosen = read_layer(layer, values, y.cols());
   for (const std::string& text : chosen.notes) {
@@ -290,8 +294,11 @@ int run_at(const Options& o, const po::variables_map& values, TableFormat format
   fmt::print("{}", format_table(table_of(g, o, y.rows(), contraction, back, log_det), format));
   note(o.quiet, known ? fmt::format("X: {}", out.string())
                       : "No X is written: nothing is known of its error.");
+  const bool determined = !o.log_det || (log_det && (log_det->status == LogDetStatus::converged ||
+                                                     log_det->status == LogDetStatus::singular));
   const bool settled =
-      back.converged() || (back.termination == InverseTermination::stalled && o.tolerance == 0.0);
+      determined &&
+      (back.converged() || (back.termination == InverseTermination::stalled && o.tolerance == 0.0));
   return settled ? success : unsettled;
 }
 

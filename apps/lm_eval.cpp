@@ -17,7 +17,8 @@ constexpr std::string_view eval_examples =
     "  lipsa lm eval --checkpoint lm.safetensors --text book.txt\n"
     "      the loss on the text's last twentieth, which training has not seen\n"
     "  lipsa lm eval --checkpoint lm.safetensors --text other.txt --part train\n"
-    "      on the beginning of another one\n";
+    "      on the beginning of another one\n\n"
+    "The loss is in nats a character, the mean of -log p over the characters predicted.\n";
 
 struct EvalOptions {
   TextOptions text{};
@@ -48,6 +49,11 @@ int run(Arguments arguments) {
   const Corpus corpus = read_corpus(o.text, values);
   const LanguageModelFile file = read_language_model(o.checkpoint);
   const auto ids = part_of(corpus, o.part, file.vocabulary, o.text);
+  if (o.part != "train" && text_hash(corpus.train) != file.text_hash) {
+    note(o.quiet, fmt::format("{} is not the text, or not so divided, that {} was trained on: the "
+                              "part '{}' may hold what training has seen",
+                              name_of(o.text), o.checkpoint, o.part));
+  }
   const TextLoss loss = evaluate(file.model, ids, examples_of(ids, file.vocabulary, file.options),
                                  file.options.batch);
   Table table{{"part", "step", "characters", "loss", "bits", "status"}, {}};

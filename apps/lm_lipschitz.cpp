@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "commands.hpp"
 #include "common/layer_options.hpp"
@@ -17,7 +18,10 @@ namespace po = boost::program_options;
 constexpr std::string_view lipschitz_examples =
     "  lipsa lm lipschitz --text book.txt --inputs 4\n"
     "      |J|_2 of each attention layer and of the network at four windows of the validation "
-    "text\n";
+    "text\n\n"
+    "An attention layer is taken with its gain and without what the block adds; its bound is the\n"
+    "smallest that holds at that input or on all X, as the column domain says. The network is the\n"
+    "map from the embedded tokens to the logits.\n";
 
 struct LipschitzOptions {
   TextOptions text{};
@@ -66,13 +70,13 @@ int run(Arguments arguments) {
   });
   const auto inputs = std::min(static_cast<std::size_t>(o.inputs), examples.size());
 
-  Table table{
-      {"input", "n", "part", "local_norm_estimate", "residual", "upper_bound", "bound", "status"},
-      {}};
+  Table table{{"input", "n", "part", "local_norm_estimate", "residual", "upper_bound", "bound",
+               "domain", "status"},
+              {}};
   bool settled = true;
-  Progress bar(o.quiet, "lm lipschitz");
+  std::optional<Progress> bar(std::in_place, o.quiet, "lm lipschitz");
   for (std::size_t k = 0; k < inputs; ++k) {
-    bar.show(static_cast<double>(k) / static_cast<double>(inputs));
+    bar->show(static_cast<double>(k) / static_cast<double>(inputs));
     const Example& example = examples[k * examples.size() / inputs];
     const std::vector<Index> window(ids.begin() + example.first,
                                     ids.begin() + example.first + example.length);
@@ -82,9 +86,11 @@ int run(Arguments arguments) {
       table.rows.push_back({static_cast<std::int64_t>(k), std::int64_t{example.length}, norm.part,
                             norm.estimate.value, norm.estimate.residual,
                             norm.bound.empty() ? Cell() : Cell(norm.upper_bound), norm.bound,
+                            norm.bound.empty() ? Cell() : Cell(std::string(to_string(norm.domain))),
                             std::string(to_string(norm.estimate.termination))});
     }
   }
+  bar.reset();
   fmt::print("{}", format_table(table, format));
   return settled ? success : unsettled;
 }

@@ -52,10 +52,19 @@ int run(Arguments arguments) {
   try {
     prompt = file.vocabulary.encode(o.prompt);
   } catch (const std::invalid_argument& e) {
+    if (values.count("prompt") == 0) {
+      throw std::invalid_argument(
+          fmt::format("give --prompt: {} knows no line end to begin with", o.checkpoint));
+    }
     throw std::invalid_argument(fmt::format("--prompt: {}", e.what()));
   }
   o.sample.context = file.options.context;
-  const auto written = lipsa::sample(file.model, prompt, o.sample);
+  std::vector<CharacterId> written;
+  try {
+    written = lipsa::sample(file.model, prompt, o.sample);
+  } catch (const std::runtime_error& e) {
+    throw std::runtime_error(fmt::format("{}: {}", o.checkpoint, e.what()));
+  }
   fmt::print("{}{}\n", values.count("prompt") == 0 ? "" : o.prompt,
              file.vocabulary.decode(written));
   return success;

@@ -103,6 +103,10 @@ Trainer make_trainer(const TrainOptions& o, const po::variables_map& values, con
     }
     Trainer trainer(o.checkpoint, corpus.train);
     if (!values["steps"].defaulted()) {
+      if (options.steps < trainer.steps()) {
+        throw std::invalid_argument(fmt::format("--steps {} must be at least the {} that {} has",
+                                                options.steps, trainer.steps(), o.checkpoint));
+      }
       trainer.set_steps(options.steps);
     }
     return trainer;
@@ -110,7 +114,11 @@ Trainer make_trainer(const TrainOptions& o, const po::variables_map& values, con
   if (!o.text.corpus.empty() && values["examples"].defaulted()) {
     options.examples = ExampleKind::sentences;
   }
-  return {options, corpus.vocabulary, corpus.train};
+  try {
+    return {options, corpus.vocabulary, corpus.train};
+  } catch (const std::invalid_argument& e) {  // options are valid: the text is too short
+    throw std::invalid_argument(fmt::format("{}: {}", name_of(o.text), e.what()));
+  }
 }
 
 int run(Arguments arguments) {
@@ -131,8 +139,12 @@ int run(Arguments arguments) {
   require_at_least_1({{"log-every", o.log_every},
                       {"evaluate-every", o.evaluate_every},
                       {"checkpoint-every", o.checkpoint_every}});
-  if (run.log == run.checkpoint) {
-    throw std::invalid_argument("--out must be another file than --checkpoint");
+  require_apart("--out", run.log, {{"--checkpoint", run.checkpoint}, {"--text", o.text.text}});
+  require_apart("--checkpoint", run.checkpoint, {{"--text", o.text.text}});
+  if (fs::exists(run.log) && !fs::exists(run.checkpoint)) {
+    throw std::invalid_argument(fmt::format(
+        "--out {} is there already, and is not the log of a training to --resume: name another",
+        run.log.string()));
   }
   const auto limit = thread_limit(o.threads);
   const Corpus corpus = read_corpus(o.text, values);

@@ -64,6 +64,20 @@ std::vector<CharacterId> part_of(const Corpus& corpus, const std::string& part,
   throw std::invalid_argument(fmt::format("--part must be train, valid or test, got '{}'", part));
 }
 
+void require_apart(
+    std::string_view option, const std::filesystem::path& file,
+    std::initializer_list<std::pair<std::string_view, std::filesystem::path>> others) {
+  const auto plain = [](const std::filesystem::path& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path));
+  };
+  for (const auto& [name, other] : others) {
+    if (!other.empty() && plain(file) == plain(other)) {
+      throw std::invalid_argument(
+          fmt::format("{} {} must be another file than {}", option, file.string(), name));
+    }
+  }
+}
+
 void describe_output(Index& threads, std::string& format, bool& quiet,
                      po::options_description& options) {
   // clang-format off

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <boost/program_options.hpp>
+#include <filesystem>
 #include <functional>
 #include <initializer_list>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,6 +40,11 @@ std::vector<CharacterId> part_of(const Corpus& corpus, const std::string& part,
 
 /// The name of the file or folder.
 const std::string& name_of(const TextOptions& o);
+
+/// \throws std::invalid_argument  a file, there or not, is one of the others by another name
+void require_apart(
+    std::string_view option, const std::filesystem::path& file,
+    std::initializer_list<std::pair<std::string_view, std::filesystem::path>> others);
 
 /// --threads, --format and --quiet.
 void describe_output(Index& threads, std::string& format, bool& quiet,

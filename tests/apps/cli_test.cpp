@@ -554,7 +554,7 @@ TEST_CASE_METHOD(CliTest, "lipsa invert: files agree with stdout, the same for 1
   CHECK(csv.out == get_bytes(folder / "r/inversion.csv"));
   CHECK_THAT(csv.out,
              Catch::StartsWith("attention,weights,mask,n,D,H,contraction,divisor,gain,range,seed,"
-                               "batch,anderson,iteration,reconstruction_error_estimate,"));
+                               "batch,anderson,norm,iteration,reconstruction_error_estimate,"));
   CHECK(std::count(csv.out.begin(), csv.out.end(), '\n') == 1 + 2 * 2 * 26);
   const Outcome json = lipsa(small_invert + "--format json --out s --threads 2");
   CHECK(json.out == get_bytes(folder / "s/inversion.json"));
@@ -610,7 +610,7 @@ TEST_CASE_METHOD(CliTest, "lipsa invert: solves for X at a given Y, with a prove
                                      5, {.factor = 0.9, .divisor = divisor});
   const Matrix x = to_matrix(read_npy(folder / "back.npy"));
   CHECK((g.forward(x) - y).cwiseAbs().maxCoeff() < 1e-12);
-  CHECK(lipsa("invert --at X.npy --weights layer.npz --contraction 0.9").code == 3);
+  CHECK(lipsa("invert --at Z.npy --weights layer.npz --contraction 0.9").code == 3);
 }
 
 TEST_CASE_METHOD(CliTest, "lipsa invert: a map that is not contractive exits with 4 and its rate",
@@ -623,6 +623,7 @@ TEST_CASE_METHOD(CliTest, "lipsa invert: a map that is not contractive exits wit
   CHECK(outcome.code == 4);
   CHECK_THAT(outcome.out, Contains("rate_estimate") && Contains("not contractive"));
   CHECK_THAT(outcome.err, Contains("No X is written"));
+  CHECK(lipsa("invert --at Y.npy --weights layer.npz --contraction 0.9 --out ./Y.npy").code == 2);
   CHECK_FALSE(std::filesystem::exists(folder / "X.npy"));
 }
 
@@ -663,11 +664,12 @@ TEST_CASE_METHOD(CliTest, "lipsa lm: trains, evaluates, writes and measures", "[
 
   const Outcome norms = lipsa("lm lipschitz --text t.txt --inputs 2 --format csv");
   CHECK(norms.code == 0);
-  CHECK_THAT(norms.out,
-             Catch::StartsWith(
-                 "input,n,part,local_norm_estimate,residual,upper_bound,bound,status\n0,16," +
-                 std::string(kind == "lstm" ? "network," : "blocks.0.attention,")) &&
-                 Contains("\n1,16,network,"));
+  CHECK_THAT(
+      norms.out,
+      Catch::StartsWith(
+          "input,n,part,local_norm_estimate,residual,upper_bound,bound,domain,status\n0,16," +
+          std::string(kind == "lstm" ? "network," : "blocks.0.attention,")) &&
+          Contains("\n1,16,network,"));
 }
 
 TEST_CASE_METHOD(CliTest, "lipsa lm train: kill -9, then --resume, gives the same bytes", "[cli]") {
@@ -699,6 +701,49 @@ TEST_CASE_METHOD(CliTest, "lipsa lm train: kill -9, then --resume, gives the sam
   const Outcome another = lipsa("lm train --text u.txt --steps 500 --resume");
   CHECK(another.code == 3);
   CHECK_THAT(another.err, Contains("it was written in training on another text"));
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa lm train: loses no file and no row of a log", "[cli]") {
+  put_bytes(folder / "t.txt", test::grammar_text(1, 2000));
+  put_bytes(folder / "notes.csv", "mine");
+  put_bytes(folder / "m.csv", "mine");
+  const std::string train = "lm train --text t.txt " + small_lm + "--quiet --steps 10 ";
+  const auto [arguments, message] = GENERATE(table<std::string, std::string>(
+      {{"--out t.txt", "--out t.txt must be another file than --text"},
+       {"--out ./lm.safetensors", "--out ./lm.safetensors must be another file than --checkpoint"},
+       {"--checkpoint ./t.txt", "--checkpoint ./t.txt must be another file than --text"},
+       {"--out notes.csv", "--out notes.csv is there already"},
+       {"--checkpoint m.safetensors", "--out m.csv is there already"}}));
+  CAPTURE(arguments);
+  const auto before = folder.count();
+  const Outcome outcome = lipsa(train + arguments);
+  CHECK(outcome.code == 2);
+  CHECK_THAT(outcome.err, Contains(message));
+  CHECK(folder.count() == before + 2);  // its stdout and stderr
+  CHECK(get_bytes(folder / "notes.csv") == "mine");
+}
+
+TEST_CASE_METHOD(CliTest, "lipsa lm train --resume: only with the rhythm of its log", "[cli]") {
+  put_bytes(folder / "t.txt", test::grammar_text(1, 2000));
+  REQUIRE(lipsa("lm train --text t.txt " + small_lm + "--quiet --steps 10").code == 0);
+  const std::string log = get_bytes(folder / "lm.csv");
+  const auto [arguments, message] = GENERATE(table<std::string, std::string>(
+      {{"--steps 12 --log-every 3 --evaluate-every 4",
+        "log_every and evaluate_every must be those"},
+       {"--steps 12 --log-every 1 --evaluate-every 5",
+        "log_every and evaluate_every must be those"},
+       {"--steps 9 --log-every 1 --evaluate-every 4", "--steps 9 must be at least the 10 that"}}));
+  CAPTURE(arguments);
+  const Outcome outcome = lipsa("lm train --text t.txt --resume " + arguments);
+  CHECK(outcome.code == 2);
+  CHECK_THAT(outcome.err, Contains(message));
+  CHECK(get_bytes(folder / "lm.csv") == log);
+  CHECK(lipsa("lm train --text t.txt --resume --steps 12 --log-every 1 --evaluate-every 4").code ==
+        0);
+  const Outcome other = lipsa("lm eval --text t.txt --test-fraction 0.2");
+  CHECK(other.code == 0);
+  CHECK_THAT(other.err, Contains("may hold what training has seen"));
+  CHECK(lipsa("lm eval --text t.txt").err.empty());
 }
 
 TEST_CASE_METHOD(CliTest, "lipsa lm train: a loss that is not finite exits with 4, keeps the model",
@@ -751,6 +796,14 @@ TEST_CASE_METHOD(CliTest, "lipsa lm depth-study: a preset, what is typed wins, a
   CHECK(lipsa(study + "--steps 4 --out part --threads 1").code == 0);
   CHECK_THAT(lipsa(study + "--steps 10 --out part").err, Contains("continue it with --resume"));
   CHECK(lipsa(study + "--steps 10 --out part --resume --threads 1").out == whole.out);
+  const Outcome less = lipsa(study + "--steps 10 --out part --resume --depth 1");
+  CHECK(less.code == 2);  // given twice
+  const Outcome fewer = lipsa(
+      "lm depth-study --preset kim2021-table1-small --text t.txt --model dot --depth 1,2 --seed 0 "
+      "--dim 8 --heads 2 --context 16 --batch 4 --steps 10 --out part --resume");
+  CHECK(fewer.code == 2);
+  CHECK_THAT(fewer.err,
+             Contains("part has the cell contractive-l2-1-0, which is not of this grid"));
   CHECK(lipsa(study + "--steps 3 --learning-rate 1e200 --out wild").code == 4);
   CHECK_THAT(lipsa("lm depth-study --preset kim2021-fig2 --text t.txt").err,
              Contains("--preset must be one of kim2021-table1-small, kim2021-table1, got "));
@@ -779,7 +832,7 @@ TEST_CASE_METHOD(CliTest, "lipsa lm: what is wrong is said, with its exit code",
        {"lm train --text t.txt --valid-fraction 1", 2, "sum below 1"},
        {"lm train --corpus . --test-fraction 0.1", 2,
         "--test-fraction must not be given with --corpus"},
-       {"lm train --text t.txt --out lm.safetensors", 2, "--out must be another file"},
+       {"lm train --text t.txt --out lm.safetensors", 2, "must be another file than --checkpoint"},
        {"lm train --text short.txt --checkpoint n.safetensors", 2,
         "text must be at least one batch of 16 examples, got 5 characters"},
        {"lm train --text empty.txt --checkpoint n.safetensors", 3,

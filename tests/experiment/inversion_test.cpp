@@ -126,7 +126,7 @@ TEST_CASE("inversion_table: one row an iteration, every number under a word of t
   CHECK(std::get<double>(table.rows[9][error]) == rows[1].errors[1]);
   const Table summary = inversion_summary(inversion, rows);
   REQUIRE(summary.rows.size() == 8);
-  CHECK(std::get<double>(summary.rows[3][column(summary, "error_estimate_7")]) ==
+  CHECK(std::get<double>(summary.rows[3][column(summary, "reconstruction_error_estimate_7")]) ==
         rows[3].errors[7]);
   const std::string json = inversion_json(inversion, rows);
   CHECK_THAT(json,

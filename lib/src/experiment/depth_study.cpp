@@ -134,6 +134,12 @@ DepthStudyResult depth_study(const Corpus& corpus, const DepthStudy& study,
   require(corpus.test.size() >= 2,
           "depth_study: corpus must have at least 2 characters for test, got {}",
           corpus.test.size());
+  const auto distinct = [](auto list) {
+    std::sort(list.begin(), list.end());
+    return std::adjacent_find(list.begin(), list.end()) == list.end();
+  };
+  require(distinct(study.model) && distinct(study.depth) && distinct(study.seed),
+          "depth_study: model, depth and seed must each be distinct");
   std::vector<DepthStudyCell> grid;
   for (const LanguageModelKind model : study.model) {
     for (const Index depth : study.depth) {

@@ -160,6 +160,7 @@ Inversion::Inversion(InversionSettings settings) : settings_(std::move(settings)
         const ResidualAttention g = map_of(row);
         row.gain = g.gain();
         row.contraction_upper_bound = g.contraction();
+        row.norm = g.norm();
         grid_.push_back(std::move(row));
       }
     }
@@ -234,10 +235,11 @@ InversionRow Inversion::run(Index k) const {
 
 Table inversion_table(const Inversion& inversion, const std::vector<InversionRow>& rows) {
   const InversionSettings& s = inversion.settings();
-  Table table{{"attention", "weights", "mask", "n", "D", "H", "contraction", "divisor", "gain",
-               "range", "seed", "batch", "anderson", "iteration", "reconstruction_error_estimate",
-               "rate_estimate", "upper_bound_contraction", "upper_bound_error"},
-              {}};
+  Table table{
+      {"attention", "weights", "mask", "n", "D", "H", "contraction", "divisor", "gain", "range",
+       "seed", "batch", "anderson", "norm", "iteration", "reconstruction_error_estimate",
+       "rate_estimate", "upper_bound_contraction", "upper_bound_error"},
+      {}};
   const std::vector<std::string> log_det = log_det_columns(s);
   table.columns.insert(table.columns.end(), log_det.begin(), log_det.end());
   table.columns.emplace_back("status");
@@ -256,11 +258,12 @@ Table inversion_table(const Inversion& inversion, const std::vector<InversionRow
                               static_cast<std::int64_t>(s.seed),
                               std::int64_t{s.batch},
                               std::int64_t{s.anderson},
+                              std::string(to_string(row.norm)),
                               static_cast<std::int64_t>(k),
                               row.errors[k],
                               number(row.rate),
                               number(row.contraction_upper_bound),
-                              number(row.error_upper_bound)};
+                              k + 1 == row.errors.size() ? number(row.error_upper_bound) : Cell()};
       if (s.log_det) {
         append_log_det(cells, row.log_det);
       }
@@ -276,7 +279,7 @@ Table inversion_summary(const Inversion& inversion, const std::vector<InversionR
   const std::vector<Index> shown = shown_iterations(s.iterations);
   Table table{{"attention", "contraction", "range"}, {}};
   for (const Index k : shown) {
-    table.columns.push_back(fmt::format("error_estimate_{}", k));
+    table.columns.push_back(fmt::format("reconstruction_error_estimate_{}", k));
   }
   table.columns.insert(table.columns.end(), {"rate_estimate", "upper_bound_error"});
   const std::vector<std::string> log_det = log_det_columns(s);

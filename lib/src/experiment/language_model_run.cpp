@@ -35,8 +35,15 @@ std::string rows_up_to(Index last, const LanguageModelRun& run) {
   if (line + '\n' != header) {
     malformed(run.log.string(), "expected a log of a training, found the line {:?}", line);
   }
+  const auto is_due = [&](Index step) {
+    return step % run.log_every == 0 || step % run.evaluate_every == 0;
+  };
   std::string rows;
+  Index kept = 0;
+  bool other = false;  // a row that would not be there, or with less in it
+  bool more = false;   // after such a one
   while (std::getline(file.stream, line)) {
+    more = more || other;
     Index step = 0;
     const std::size_t first = line.find(',');
     const std::size_t second = line.find(',', first == std::string::npos ? first : first + 1);
@@ -47,14 +54,28 @@ std::string rows_up_to(Index last, const LanguageModelRun& run) {
                 line);
     }
     const bool evaluated = step % run.evaluate_every == 0;
-    if (step > last || (step % run.log_every != 0 && !evaluated)) {
+    if (step > last) {
       continue;
     }
-    if (!evaluated) {
-      line.erase(second + 1, third - second - 1);
+    // Where training ended there is a row with a loss whatever the step; more can only come after
+    // it was dropped.
+    other = other || !is_due(step) || (!evaluated && third > second + 1);
+    if (is_due(step)) {
+      if (!evaluated) {
+        line.erase(second + 1, third - second - 1);
+      }
+      rows += line + '\n';
+      ++kept;
     }
-    rows += line + '\n';
   }
+  Index due = 0;
+  for (Index step = 1; step <= last; ++step) {
+    due += is_due(step) ? 1 : 0;
+  }
+  require(!more && kept == due,
+          "run_training: log_every and evaluate_every must be those that {} was written with, got "
+          "{} and {}",
+          run.log.string(), run.log_every, run.evaluate_every);
   return rows;
 }
 

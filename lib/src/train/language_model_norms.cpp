@@ -23,6 +23,7 @@ LanguageModelNorm attention_norm(const AttentionLayer& layer, const Matrix& x,
     norm.upper_bound =
         layer.gain == 0.0 ? 0.0 : std::nextafter(product, std::numeric_limits<double>::infinity());
     norm.bound = best.name;
+    norm.domain = best.domain;
   }
   return norm;
 }

@@ -177,18 +177,6 @@ bool all_finite(const AnyLanguageModel& model) {
                      [](const ConstParameter& array) { return array.values.allFinite(); });
 }
 
-/// FNV-1a, 64 bits: tells texts apart; no defence against malice.
-std::string hash_of(std::span<const CharacterId> text) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const CharacterId id : text) {
-    auto word = static_cast<std::uint32_t>(id);
-    for (int byte = 0; byte < 4; ++byte, word >>= 8U) {
-      hash = (hash ^ (word & 255U)) * 0x100000001b3U;
-    }
-  }
-  return fmt::format("{:016x}", hash);
-}
-
 const std::string& metadata_of(const Safetensors& file, const std::string& name) {
   const auto found = file.metadata.find(name);
   if (found == file.metadata.end()) {
@@ -246,20 +234,35 @@ LanguageModelFile model_of(const Safetensors& file) {
   Adam adam(result.model);
   adam.load(file);
   result.step = adam.steps();
+  result.text_hash = metadata_of(file, "text");
   return result;
 }
 
 /// Refuses a text that the checkpoint was not trained on.
 LanguageModelFile model_of(const Safetensors& file, std::span<const CharacterId> text) {
   LanguageModelFile result = model_of(file);
-  if (const std::string& hash = metadata_of(file, "text"); hash != hash_of(text)) {
-    malformed(file.origin, "it was written in training on another text: expected hash {}, found {}",
-              hash, hash_of(text));
+  if (const std::string& hash = metadata_of(file, "text"); hash != text_hash(text)) {
+    malformed(
+        file.origin,
+        "it was written in training on another text, or on another part of it: expected hash {}, "
+        "found {}",
+        hash, text_hash(text));
   }
   return result;
 }
 
 }  // namespace
+
+std::string text_hash(std::span<const CharacterId> text) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const CharacterId id : text) {
+    auto word = static_cast<std::uint32_t>(id);
+    for (int byte = 0; byte < 4; ++byte, word >>= 8U) {
+      hash = (hash ^ (word & 255U)) * 0x100000001b3U;
+    }
+  }
+  return fmt::format("{:016x}", hash);
+}
 
 std::vector<Setting> settings(const TrainingOptions& options) {
   std::vector<Setting> list;
@@ -520,7 +523,7 @@ void Trainer::write(const std::filesystem::path& path) const {
   adam_.store(file);
   file.metadata["format"] = format_name;
   file.metadata["vocabulary"] = file_.vocabulary.characters();
-  file.metadata["text"] = hash_of(text_);
+  file.metadata["text"] = text_hash(text_);
   for (const Setting& setting : settings(file_.options)) {
     file.metadata[fmt::format("{}{}", option_prefix, setting.name)] = setting.value;
   }

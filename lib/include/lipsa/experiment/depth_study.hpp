@@ -58,7 +58,8 @@ struct [[nodiscard]] DepthStudyResult {
 /// the number of threads, and however often it was stopped.
 ///
 /// \param progress  called after each cell with those finished so far, never by two threads at once
-/// \throws std::invalid_argument  an option of a cell is out of range; a list is empty; less than
+/// \throws std::invalid_argument  an option of a cell is out of range; a list is empty or has
+///         something twice; less than
 ///         two characters for test
 /// \throws std::runtime_error     a checkpoint in the folder has other options or another text
 /// \throws WriteError

@@ -62,6 +62,7 @@ struct InversionRow {
 
   /// The largest over the inputs of Inverse::error_upper_bound and rate_estimate.
   double error_upper_bound = std::numeric_limits<double>::quiet_NaN();
+  Norm norm = Norm::inf;  ///< of the two bounds
   double rate = std::numeric_limits<double>::quiet_NaN();
   LogDet log_det{};
 
@@ -107,11 +108,12 @@ class Inversion {
 };
 
 /// One row a configuration and iteration: its settings, iteration, reconstruction_error_estimate,
-/// and what holds of the configuration: rate_estimate, upper_bound_contraction, upper_bound_error,
-/// log_det_…, status.
+/// and what holds of the configuration: rate_estimate, upper_bound_contraction, log_det_…, status;
+/// upper_bound_error, of what came out in the end, in the last iteration's row alone.
 Table inversion_table(const Inversion& inversion, const std::vector<InversionRow>& rows);
 
-/// One row a configuration, with the error after some iterations: error_estimate_5 after five.
+/// One row a configuration, with the error after some iterations: reconstruction_error_estimate_5
+/// after five.
 Table inversion_summary(const Inversion& inversion, const std::vector<InversionRow>& rows);
 
 /// The result as JSON: version, settings, rows as in inversion_table.

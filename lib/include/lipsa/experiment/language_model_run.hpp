@@ -37,7 +37,8 @@ struct [[nodiscard]] LanguageModelOutcome {
 /// \param valid     validation text, in ids of the trainer's vocabulary; with less than two
 ///                  characters there is no valid_loss
 /// \param progress  called after each step
-/// \throws std::invalid_argument  a field is out of range
+/// \throws std::invalid_argument  a field is out of range; the log of a training that goes on has
+///         rows of other steps
 /// \throws std::runtime_error     the log of a training that goes on is malformed
 /// \throws WriteError
 /// \test   tests/experiment/language_model_run_test.cpp

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lipsa/bounds/bound.hpp"
 #include "lipsa/linalg/spectral_norm.hpp"
 #include "lipsa/model/any_language_model.hpp"
 
@@ -20,7 +21,8 @@ struct [[nodiscard]] LanguageModelNorm {
   /// The smallest bound of |J|_2 there that holds, of an attention layer, on all X or at its input;
   /// times the gain, rounded up. NaN: none.
   double upper_bound = std::numeric_limits<double>::quiet_NaN();
-  std::string bound{};  ///< its name in the catalogue, or empty
+  std::string bound{};                 ///< its name in the catalogue, or empty
+  Domain domain = Domain::everywhere;  ///< on which it holds
 };
 
 /// One of each attention layer, in order, and one of the network, without dropout. A recurrent

@@ -130,8 +130,12 @@ struct LanguageModelFile {
   TrainingOptions options{};
   Vocabulary vocabulary{};
   AnyLanguageModel model{};
-  Index step = 0;  ///< steps taken
+  Index step = 0;           ///< steps taken
+  std::string text_hash{};  ///< of the text it was trained on
 };
+
+/// Tells texts apart: FNV-1a of the ids, 64 bits. No defence against malice.
+std::string text_hash(std::span<const CharacterId> text);
 
 /// Reads the model of a checkpoint.
 /// \throws std::runtime_error  what read_safetensors refuses; no checkpoint of Trainer: path,
