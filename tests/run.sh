@@ -3,8 +3,8 @@
 #
 #   bash tests/run.sh            release with GCC, every test
 #   bash tests/run.sh --quick    without those labelled slow
-#   bash tests/run.sh --all      first: shell syntax, format, Clang with every header compiled
-#                                alone, clang-tidy, sanitisers
+#   bash tests/run.sh --all      first: shell syntax, format, the program with Clang, each header
+#                                compiled alone, clang-tidy, sanitisers
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../apps/common/setup.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/../apps/common/setup.sh"
