@@ -56,12 +56,12 @@ po::options_description describe(DepthOptions& o) {
     std::string meaning(setting.meaning);
     if (setting.name == "model") {
       value = "dot,l2,contractive-l2";
-      meaning = "list of " + meaning;
+      meaning.insert(0, "list of ");
     } else if (setting.name == "depth") {
       value = "2,4,6";
-      meaning = "list: " + meaning;
+      meaning.insert(0, "list: ");
     } else if (setting.name == "seed") {
-      meaning = "list: " + meaning;
+      meaning.insert(0, "list: ");
     }
     options.add_options()(setting.name.c_str(), po::value<std::string>()->default_value(value),
                           meaning.c_str());

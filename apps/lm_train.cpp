@@ -88,7 +88,8 @@ void require_same(const TrainingOptions& typed, const TrainingOptions& own,
 
 Trainer make_trainer(const TrainOptions& o, const po::variables_map& values, const Corpus& corpus) {
   TrainingOptions options = options_of(values);
-  if (fs::exists(o.checkpoint)) {
+  std::error_code error;
+  if (fs::exists(o.checkpoint, error)) {
     if (!o.resume) {
       throw std::invalid_argument(fmt::format(
           "--checkpoint {} is there already: continue it with --resume, or name another",
@@ -141,7 +142,17 @@ int run(Arguments arguments) {
                       {"checkpoint-every", o.checkpoint_every}});
   require_apart("--out", run.log, {{"--checkpoint", run.checkpoint}, {"--text", o.text.text}});
   require_apart("--checkpoint", run.checkpoint, {{"--text", o.text.text}});
-  if (fs::exists(run.log) && !fs::exists(run.checkpoint)) {
+  if (o.checkpoint.empty()) {
+    throw std::invalid_argument("--checkpoint must not be empty");
+  }
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(o.text.corpus, error)) {
+    if (entry.path().extension() == ".txt") {
+      require_apart("--out", run.log, {{"a text of --corpus", entry.path()}});
+      require_apart("--checkpoint", run.checkpoint, {{"a text of --corpus", entry.path()}});
+    }
+  }
+  if (fs::exists(run.log, error) && !fs::exists(run.checkpoint, error)) {
     throw std::invalid_argument(fmt::format(
         "--out {} is there already, and is not the log of a training to --resume: name another",
         run.log.string()));

@@ -68,7 +68,9 @@ void require_apart(
     std::string_view option, const std::filesystem::path& file,
     std::initializer_list<std::pair<std::string_view, std::filesystem::path>> others) {
   const auto plain = [](const std::filesystem::path& path) {
-    return std::filesystem::weakly_canonical(std::filesystem::absolute(path));
+    std::error_code error;  // a name that leads nowhere is refused where it is used
+    const auto found = std::filesystem::weakly_canonical(std::filesystem::absolute(path), error);
+    return error ? path : found;
   };
   for (const auto& [name, other] : others) {
     if (!other.empty() && plain(file) == plain(other)) {

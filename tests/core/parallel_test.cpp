@@ -1,5 +1,6 @@
 #include "lipsa/core/parallel.hpp"
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <mutex>
@@ -33,6 +34,35 @@ TEST_CASE("parallel_for: hands an exception of the body to the caller", "[core]"
                                    }
                                  }),
                     "thirteen");
+}
+
+TEST_CASE("parallel_for: an exception cuts no loop short within another call", "[core]") {
+  std::atomic<int> begun{0};
+  std::atomic<int> finished{0};
+  std::atomic<int> short_of{0};
+  for (int trial = 0; trial < 20; ++trial) {
+    try {
+      parallel_for(2, [&](Index i) {
+        // Both are under way before one throws, when there are two threads to do so.
+        ++begun;
+        for (int wait = 0; wait < 1000 && begun < 2 * trial + 2; ++wait) {
+          std::this_thread::sleep_for(std::chrono::microseconds(10));
+        }
+        if (i == 0) {
+          throw std::runtime_error("stop");
+        }
+        std::atomic<int> calls{0};
+        for (int loop = 0; loop < 50; ++loop) {
+          parallel_for(64, [&](Index) { ++calls; });
+        }
+        short_of += 50 * 64 - calls;
+        ++finished;
+      });
+    } catch (const std::runtime_error&) {
+      begun = 2 * trial + 2;
+    }
+  }
+  CHECK(short_of == 0);
 }
 
 TEST_CASE("ThreadLimit: of one keeps every call on the caller's thread", "[core]") {

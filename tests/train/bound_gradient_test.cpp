@@ -206,6 +206,14 @@ TEST_CASE("bound_gradient: weights of zero, and of sizes that overflow", "[train
   CHECK(huge.upper_bound == std::numeric_limits<double>::infinity());
   CHECK(huge.log_gradient.W_Q.allFinite());
   CHECK(contractive_gain(huge, 0.5) == 0.0);
+  for (Matrix* weight : {&layer.W_Q, &layer.W_V, &layer.W_O}) {  // of which there is no direction
+    MultiHead extreme = l2_layer(rng, {5, 4, 2, 3, 2, 5}, true);
+    weight->setConstant(1e308);
+    (weight == &layer.W_Q   ? extreme.W_Q
+     : weight == &layer.W_V ? extreme.W_V
+                            : extreme.W_O) = *weight;
+    CHECK(bound_gradient(entry, extreme, Mask::none(), 5).log_gradient.W_Q.allFinite());
+  }
   layer.W_V.setZero();
   const BoundGradient zero = bound_gradient(entry, layer, Mask::none(), 5);
   CHECK(zero.upper_bound == 0.0);

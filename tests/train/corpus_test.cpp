@@ -116,6 +116,12 @@ TEST_CASE("read_corpus_folder: reads the three files of the Penn Treebank's layo
   CHECK(corpus.vocabulary.characters() == "\n 'ainoqstwzé");
 }
 
+TEST_CASE("windows: a context beyond all measure is one window", "[train]") {
+  const auto some = windows(100, std::numeric_limits<Index>::max());
+  REQUIRE(some.size() == 1);
+  CHECK(some[0].length == 99);
+}
+
 TEST_CASE("read_corpus_folder: says which file is missing, empty or one too many", "[train]") {
   const TemporaryFolder folder;
   CHECK_THROWS_WITH(read_corpus_folder(folder / ""),

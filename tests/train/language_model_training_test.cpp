@@ -415,6 +415,17 @@ TEST_CASE("read_language_model: other files are refused, and say what is wrong",
   refuses([](Safetensors& f) { f.tensors["model.output.b"].data[0] = NAN; }, "found nan");
   refuses([](Safetensors& f) { f.tensors.erase("adam.steps"); },
           "expected a tensor \"adam.steps\"");
+  refuses([](Safetensors& f) { f.metadata["vocabulary"] = ""; }, "vocabulary must be");
+  refuses([](Safetensors& f) { f.metadata["vocabulary"] += "a"; }, "vocabulary must be");
+  refuses([](Safetensors& f) { f.tensors["adam.steps"].data = {0x1p40}; }, "expected at most");
+  refuses([](Safetensors& f) { f.metadata["option.context"] = "9223372036854775807"; },
+          "context must be at most");
+  refuses(
+      [](Safetensors& f) {
+        f.metadata["option.depth"] = "20";
+        f.metadata["option.feed-forward"] = "1000000";
+      },
+      "numbers as its options say");
   refuses([](Safetensors& f) { f.metadata["option.model"] = "lstm"; },
           "expected a tensor \"model.layers.1.W_H\", found none");
   refuses([](Safetensors& f) { f.metadata["option.depth"] = "4000000000"; },

@@ -3,6 +3,7 @@
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
+#include <oneapi/tbb/task_group.h>
 
 #include "core/check.hpp"
 
@@ -14,7 +15,12 @@ void parallel_for(Index count, const std::function<void(Index)>& body) {
   } else {
     // Isolated: while a loop waits for its last calls, its thread takes none of another loop's,
     // which might need a lock that the waiting caller holds.
-    tbb::this_task_arena::isolate([&] { tbb::parallel_for(Index{0}, count, body); });
+    // A context of its own: when a loop around this one is stopped by an exception, this one must
+    // not end early as if it were done, with half its results missing.
+    tbb::this_task_arena::isolate([&] {
+      tbb::task_group_context context(tbb::task_group_context::isolated);
+      tbb::parallel_for(Index{0}, count, body, context);
+    });
   }
 }
 

@@ -70,6 +70,9 @@ Trainer trainer_of(const Corpus& corpus, const TrainingOptions& options,
     return {options, corpus.vocabulary, corpus.train};
   }
   Trainer trainer(checkpoint, corpus.train);
+  if (!(trainer.vocabulary() == corpus.vocabulary)) {
+    malformed(checkpoint.string(), "it was written in training on another text: characters differ");
+  }
   const std::vector<Setting> asked = settings(options);
   const std::vector<Setting> found = settings(trainer.options());
   for (std::size_t k = 0; k < asked.size(); ++k) {
@@ -86,13 +89,22 @@ Trainer trainer_of(const Corpus& corpus, const TrainingOptions& options,
   return trainer;
 }
 
-DepthStudyCell run_cell(const Corpus& corpus, const DepthStudy& study, DepthStudyCell cell,
-                        double unigram) {
+TrainingOptions options_of(const DepthStudy& study, const DepthStudyCell& cell) {
   TrainingOptions options = study.training;
   options.model = cell.model;
   options.depth = cell.depth;
   options.seed = cell.seed;
-  const std::string name = fmt::format("{}-{}-{}", name_of(cell.model), cell.depth, cell.seed);
+  return options;
+}
+
+std::string name_of(const DepthStudyCell& cell) {
+  return fmt::format("{}-{}-{}", name_of(cell.model), cell.depth, cell.seed);
+}
+
+DepthStudyCell run_cell(const Corpus& corpus, const DepthStudy& study, DepthStudyCell cell,
+                        double unigram) {
+  const TrainingOptions options = options_of(study, cell);
+  const std::string name = name_of(cell);
   const LanguageModelRun run{.checkpoint = study.folder / (name + ".safetensors"),
                              .log = study.folder / (name + ".csv"),
                              .log_every = study.log_every,
@@ -150,6 +162,12 @@ DepthStudyResult depth_study(const Corpus& corpus, const DepthStudy& study,
         options.seed = seed;
         require_valid(options);
       }
+    }
+  }
+  for (const DepthStudyCell& cell : grid) {  // before anything is written
+    const auto checkpoint = study.folder / (name_of(cell) + ".safetensors");
+    if (std::filesystem::exists(checkpoint)) {
+      static_cast<void>(trainer_of(corpus, options_of(study, cell), checkpoint));
     }
   }
   const Index V = corpus.vocabulary.size();

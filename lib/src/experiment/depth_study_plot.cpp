@@ -103,11 +103,11 @@ std::string depth_study_gnuplot(const DepthStudyResult& result) {
         fmt::format("lines dt {} lw 2 lc rgb \"{}\" notitle",
                     plot_dashes.at(m % plot_dashes.size()), colour));
     add("cell", points,
-        fmt::format("points pt {} ps 0.9 lc rgb \"{}\" title \"{}\" noenhanced", mark, colour,
+        fmt::format(R"(points pt {} ps 0.9 lc rgb "{}" title "{}" noenhanced)", mark, colour,
                     name_of(models[m])));
     add("lost", crosses,
-        fmt::format("points pt 2 ps 1.3 lw 2 lc rgb \"{}\" title \"{} diverged\" noenhanced",
-                    colour, name_of(models[m])));
+        fmt::format(R"(points pt 2 ps 1.3 lw 2 lc rgb "{}" title "{} diverged" noenhanced)", colour,
+                    name_of(models[m])));
   }
   out += fmt::format(
       "set xrange [{:.6g}:{:.6g}]\nset yrange [{:.6g}:{:.6g}]\nset xlabel \"blocks\"\n"

@@ -1,7 +1,9 @@
 #include "lipsa/experiment/language_model_run.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <numeric>
 
 #include "core/check.hpp"
 #include "core/input_file.hpp"
@@ -33,13 +35,22 @@ std::string rows_up_to(Index last, const LanguageModelRun& run) {
   std::string line;
   std::getline(file.stream, line);
   if (line + '\n' != header) {
-    malformed(run.log.string(), "expected a log of a training, found the line {:?}", line);
+    malformed(run.log.string(), "expected a log of a training, found the line {:?}",
+              line.substr(0, 100));
   }
   const auto is_due = [&](Index step) {
     return step % run.log_every == 0 || step % run.evaluate_every == 0;
   };
+  // How many of the steps 1, …, t are.
+  const auto due_until = [&](Index t) {
+    const Index both = run.log_every / std::gcd(run.log_every, run.evaluate_every);
+    const Index every_both = both > t / run.evaluate_every ? 0 : t / (both * run.evaluate_every);
+    return t / run.log_every + t / run.evaluate_every - every_both;
+  };
   std::string rows;
   Index kept = 0;
+  Index begin = last + 1;  // the first step of the log, which may have been lost and begun again
+  Index before = 0;
   bool other = false;  // a row that would not be there, or with less in it
   bool more = false;   // after such a one
   while (std::getline(file.stream, line)) {
@@ -49,10 +60,13 @@ std::string rows_up_to(Index last, const LanguageModelRun& run) {
     const std::size_t second = line.find(',', first == std::string::npos ? first : first + 1);
     const std::size_t third = line.find(',', second == std::string::npos ? second : second + 1);
     const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), step);
-    if (third == std::string::npos || error != std::errc() || end != line.data() + first) {
-      malformed(run.log.string(), "expected a row of a log of a training, found the line {:?}",
-                line);
+    if (std::count(line.begin(), line.end(), ',') != 5 || error != std::errc() ||
+        end != line.data() + first || step <= before) {
+      malformed(run.log.string(),
+                "expected a row of a log of a training after step {}, found the line {:?}", before,
+                line.substr(0, 100));
     }
+    before = step;
     const bool evaluated = step % run.evaluate_every == 0;
     if (step > last) {
       continue;
@@ -66,13 +80,10 @@ std::string rows_up_to(Index last, const LanguageModelRun& run) {
       }
       rows += line + '\n';
       ++kept;
+      begin = std::min(begin, step);
     }
   }
-  Index due = 0;
-  for (Index step = 1; step <= last; ++step) {
-    due += is_due(step) ? 1 : 0;
-  }
-  require(!more && kept == due,
+  require(!more && kept == due_until(last) - due_until(begin - 1),
           "run_training: log_every and evaluate_every must be those that {} was written with, got "
           "{} and {}",
           run.log.string(), run.log_every, run.evaluate_every);
@@ -89,7 +100,7 @@ LanguageModelOutcome run_training(Trainer& trainer, std::span<const CharacterId>
           "{}, {} and {}",
           run.log_every, run.evaluate_every, run.checkpoint_every);
   std::string log(header);
-  if (trainer.steps() > 0 && std::filesystem::exists(run.log)) {
+  if (std::filesystem::exists(run.log)) {
     log += rows_up_to(trainer.steps(), run);
   }
   const std::vector<Example> examples = examples_of(valid, trainer.vocabulary(), trainer.options());
@@ -103,8 +114,9 @@ LanguageModelOutcome run_training(Trainer& trainer, std::span<const CharacterId>
   };
   const Index steps = trainer.options().steps;
   LanguageModelOutcome outcome;
-  if (trainer.steps() == 0) {
-    save();
+  if (trainer.steps() == 0) {  // a log alone would stand in the way of another try
+    trainer.write(run.checkpoint);
+    write_file_atomically(run.log, log);
   }
   while (trainer.steps() < steps) {
     const TrainingStep step = trainer.step();

@@ -44,9 +44,17 @@ void add_log_norm_inf(const ConstMatrixRef& a, MatrixRef g) {
   g.row(row) += a.row(row).unaryExpr(&sign) / norm;
 }
 
+/// Whether a norm can be differentiated: of zero, and of what overflows, there are no vectors.
+bool has_direction(const SpectralNorm& norm) {
+  return norm.value > 0.0 && std::isfinite(norm.value) && norm.left_vector.size() > 0;
+}
+
 /// The same of factor · log |a|_2.
 void add_log_spectral_norm(double factor, const ConstMatrixRef& a, MatrixRef g) {
   const SpectralNorm norm = spectral_norm(DenseOperator(a));
+  if (!has_direction(norm)) {
+    return;
+  }
   g += factor / norm.value * norm.left_vector * norm.right_vector.transpose();
 }
 
@@ -95,7 +103,7 @@ void add_kim2021_2(const MultiHead& layer, MultiHead& g) {
   share /= share.sum();
   for (Index h = 0; h < layer.heads; ++h) {
     const auto k = static_cast<std::size_t>(h);
-    if (log_terms(h) > -std::numeric_limits<double>::infinity()) {
+    if (has_direction(q[k]) && has_direction(v[k])) {
       head(g.W_Q, layer.heads, h) +=
           2.0 * share(h) / q[k].value * q[k].left_vector * q[k].right_vector.transpose();
       head(g.W_V, layer.heads, h) +=
@@ -123,7 +131,7 @@ void add_fused(const MultiHead& layer, MultiHead& g) {
     }
   }
   const SpectralNorm norm = spectral_norm(DenseOperator(stacked));
-  if (norm.value == 0.0) {
+  if (!has_direction(norm)) {
     return;
   }
   add_log_spectral_norm(1.0, layer.W_Q, g.W_Q);
@@ -158,7 +166,7 @@ BoundGradient bound_gradient(std::string_view entry, const MultiHead& layer, con
   if (layer.W_Q.isZero(0.0) || layer.W_V.isZero(0.0) ||
       (layer.W_O.size() > 0 && layer.W_O.isZero(0.0))) {
     result.upper_bound = 0.0;  // where the entry covers rounding that is not there
-  } else {
+  } else if (std::isfinite(bound.value)) {
     (inf ? add_inf : entry == "kim2021_2" ? add_kim2021_2 : add_fused)(layer, result.log_gradient);
   }
   return result;

@@ -76,8 +76,10 @@ void require_within(std::string_view function, std::span<const CharacterId> text
 
 /// Appends the characters from `first` to before `end`, in pieces of at most `context`.
 void append_pieces(std::vector<Example>& examples, Index first, Index end, Index context) {
-  for (; first < end; first += context) {
-    examples.push_back({first, std::min(context, end - first)});
+  while (first < end) {
+    const Index length = std::min(context, end - first);
+    examples.push_back({first, length});
+    first += length;
   }
 }
 

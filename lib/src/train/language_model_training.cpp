@@ -18,6 +18,8 @@ namespace lipsa {
 namespace {
 
 constexpr std::uint64_t weight_stream = 0x6c6d776569676800U;  // "lmweigh": apart from other streams
+constexpr Index most_at_once = Index{1} << 24U;               // of characters and of examples
+constexpr Index most_steps = Index{1} << 32U;                 // that dropout has streams for
 constexpr std::string_view format_name = "lipsa language model 1";
 constexpr std::string_view model_prefix = "model.";
 constexpr std::string_view option_prefix = "option.";
@@ -209,7 +211,11 @@ LanguageModelFile model_of(const Safetensors& file) {
           metadata_of(file, fmt::format("{}{}", option_prefix, setting.name)));
     }
     require_valid(result.options);
-    result.vocabulary = Vocabulary(metadata_of(file, "vocabulary"));
+    const std::string& characters = metadata_of(file, "vocabulary");
+    result.vocabulary = Vocabulary(characters);
+    require(!characters.empty() && result.vocabulary.characters() == characters,
+            "vocabulary must be its characters in order, each once, got {} bytes",
+            characters.size());
   } catch (const std::invalid_argument& e) {
     malformed(file.origin, "metadata: {}", e.what());
   }
@@ -220,6 +226,19 @@ LanguageModelFile model_of(const Safetensors& file) {
               file.tensors.size());
   }
   require_shape(file, "embedding.tokens", {result.vocabulary.size(), o.dim});
+  double numbers = 0.0;
+  for (const auto& [name, tensor] : file.tensors) {
+    numbers += static_cast<double>(tensor.data.size());
+  }
+  const auto depth = static_cast<double>(o.depth);
+  const auto dim = static_cast<double>(o.dim);
+  const double needed = o.model == LanguageModelKind::lstm
+                            ? depth * 8.0 * dim * dim
+                            : depth * dim * (3.0 * dim + 2.0 * static_cast<double>(o.feed_forward));
+  if (numbers < needed) {
+    malformed(file.origin, "expected at least {:g} numbers as its options say, found {:g}", needed,
+              numbers);
+  }
   if (o.model == LanguageModelKind::lstm) {
     require_shape(file, fmt::format("layers.{}.W_H", o.depth - 1), {o.dim, 4 * o.dim});
   } else {
@@ -234,6 +253,9 @@ LanguageModelFile model_of(const Safetensors& file) {
   Adam adam(result.model);
   adam.load(file);
   result.step = adam.steps();
+  if (result.step > most_steps) {
+    malformed(file.origin, "expected at most {} steps, found {}", most_steps, result.step);
+  }
   result.text_hash = metadata_of(file, "text");
   return result;
 }
@@ -302,11 +324,13 @@ void require_valid(const TrainingOptions& o) {
   require(o.contraction > 0.0 && o.contraction <= 1.0,
           "contraction must be above 0 and at most 1, got {}", o.contraction);
   at_least("batch", o.batch, 1);
+  for (const auto& [name, value] : {std::pair{"context", o.context}, std::pair{"batch", o.batch}}) {
+    require(value <= most_at_once, "{} must be at most {}, got {}", name, most_at_once, value);
+  }
   positive("learning-rate", o.learning_rate);
   at_least("warm-up", o.warm_up, 1);
   require(o.clip > 0.0, "clip must be above 0, got {}", o.clip);
   at_least("steps", o.steps, 0);
-  constexpr Index most_steps = Index{1} << 32U;  // that dropout has streams for
   require(o.steps <= most_steps, "steps must be at most {}, got {}", most_steps, o.steps);
   require(o.seed <= std::uint64_t{INT64_MAX}, "seed must be at most 2^63 - 1, got {}", o.seed);
 }

@@ -15,7 +15,8 @@ struct [[nodiscard]] BoundGradient {
   /// when W_Q, W_V or W_O is.
   double upper_bound = std::numeric_limits<double>::quiet_NaN();
 
-  /// ∂log L/∂W, of the shapes of the layer; biases have none. Zero where w is.
+  /// ∂log L/∂W, of the shapes of the layer; biases have none. Zero where w is, and
+  /// where L is infinite.
   MultiHead log_gradient{};
 };
 
