@@ -146,12 +146,14 @@ std::string attention_outputs_gnuplot(const DepthStudyResult& result) {
       "set encoding utf8\n";
   std::string plots = fmt::format(
       "set multiplot layout 1,{}\nset xlabel \"output of an attention layer\"\n"
-      "set grid xtics lt 1 lc rgb \"#dddddd\"\nset yrange [0:*]\nset xtics rotate by "
-      "-30 autojustify\n",
+      "set grid xtics lt 1 lc rgb \"#dddddd\"\nset yrange [0:*]\nset key below vertical maxrows 6 "
+      "Left "
+      "reverse\n",
       cells.size());
   for (std::size_t c = 0; c < cells.size(); ++c) {
     const DepthStudyCell& cell = *cells[c];
     std::string plot;
+    double widest = 0.0;
     for (std::size_t layer = 0; layer < cell.values.size(); ++layer) {
       const AttentionValues& values = cell.values[layer];
       double total = 0.0;
@@ -162,6 +164,7 @@ std::string attention_outputs_gnuplot(const DepthStudyResult& result) {
       if (!(width > 0.0)) {
         continue;  // all outputs are zero: no density
       }
+      widest = std::max(widest, values.largest);
       out += fmt::format("$hist{}_{} << EOD\n", c, layer);
       for (std::size_t bin = 0; bin < values.counts.size(); ++bin) {
         out += fmt::format("{:.9g} {:.9g}\n",
@@ -176,13 +179,17 @@ std::string attention_outputs_gnuplot(const DepthStudyResult& result) {
           plot_dashes.at(layer % plot_dashes.size()), plot_colours.at(layer % plot_colours.size()),
           layer, values.output_deviation);
     }
+    if (widest > 0.0) {  // few enough to be read, however small the numbers
+      plots += fmt::format("set xtics (\"{0:.2g}\" {0:.9g}, \"0\" 0, \"{1:.2g}\" {1:.9g})\n",
+                           -widest / 2.0, widest / 2.0);
+    }
     plots += fmt::format("set title \"{}, {} {}\" noenhanced\n{}\n{}\n", name_of(cell.model),
                          cell.depth, cell.depth == 1 ? "block" : "blocks",
                          c == 0 ? "set ylabel \"density\"" : "unset ylabel",
                          plot.empty() ? std::string("plot NaN notitle") : plot);
   }
   plots += "unset multiplot\n";
-  return out + into_svg_and_png("attention-outputs", plots, 150 + 330 * cells.size(), 420);
+  return out + into_svg_and_png("attention-outputs", plots, 150 + 330 * cells.size(), 480);
 }
 
 }  // namespace lipsa
