@@ -63,7 +63,10 @@ class Acceleration {
       const Index kept = std::min(images_.cols(), depth_ - 1);
       const auto push = [&](Eigen::MatrixXd& columns, const Vector& column) {
         Eigen::MatrixXd longer(column.size(), kept + 1);
-        longer << columns.rightCols(kept), column;
+        if (kept > 0) {
+          longer.leftCols(kept) = columns.rightCols(kept);
+        }
+        longer.col(kept) = column;
         columns.swap(longer);
       };
       push(images_, vec(image) - vec(last_image_));
