@@ -75,7 +75,8 @@ std::string mutate(std::string bytes, Rng& rng) {
 
 bool same(const Array& a, const Array& b) {
   return a.shape == b.shape && a.data.size() == b.data.size() &&
-         std::memcmp(a.data.data(), b.data.data(), a.data.size() * sizeof(double)) == 0;
+         (a.data.empty() ||
+          std::memcmp(a.data.data(), b.data.data(), a.data.size() * sizeof(double)) == 0);
 }
 
 void check_consistent(const Array& array) {
