@@ -11,8 +11,8 @@
 namespace lipsa {
 
 /// Calls body(0), …, body(count − 1), each once, in any order and on any thread. May be nested.
-/// An exception of one call stops those not yet begun and is rethrown here; calls that are under way
-/// are finished, the loops within them too.
+/// An exception of one call stops those not yet begun and is rethrown here; calls that are under
+/// way are finished, the loops within them too.
 ///
 /// \test tests/core/parallel_test.cpp
 void parallel_for(Index count, const std::function<void(Index)>& body);
