@@ -63,11 +63,15 @@ TEST_CASE("format_table: Markdown and LaTeX escape what they would read", "[expe
         "|         |    |   nan |\n");
   CHECK(format_table(sample(), TableFormat::latex) ==
         "\\begin{tabular}{lrr}\n"
-        "name   &  n & value \\\\ \\hline\n"
-        "a,\"b\"  &  3 &   0.1 \\\\\n"
-        "c|d\\_e & -1 &   inf \\\\\n"
-        "       &    &   nan \\\\\n"
+        "name            &  n & value \\\\ \\hline\n"
+        "a,\"b\"           &  3 &   0.1 \\\\\n"
+        "c\\textbar{}d\\_e & -1 &   inf \\\\\n"
+        "                &    &   nan \\\\\n"
         "\\end{tabular}\n");
+  const Table signs{{"formula"}, {{std::string("a^2 <= ~b > \\c {5 %}")}}};
+  CHECK_THAT(format_table(signs, TableFormat::latex),
+             Catch::Contains("a\\textasciicircum{}2 \\textless{}= \\textasciitilde{}b "
+                             "\\textgreater{} \\textbackslash{}c \\{5 \\%\\}"));
 }
 
 TEST_CASE("format_table: a bound is one as printed, too", "[experiment]") {

@@ -100,6 +100,44 @@ std::string escaped(std::string_view text, std::string_view special) {
   return out;
 }
 
+std::string escaped_markdown(std::string_view text) {
+  return escaped(text, R"(|\*_<)");
+}
+
+/// In any font encoding: some characters have no escape, only a name.
+std::string escaped_latex(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '\\':
+        out += "\\textbackslash{}";
+        break;
+      case '^':
+        out += "\\textasciicircum{}";
+        break;
+      case '~':
+        out += "\\textasciitilde{}";
+        break;
+      case '<':
+        out += "\\textless{}";
+        break;
+      case '>':
+        out += "\\textgreater{}";
+        break;
+      case '|':
+        out += "\\textbar{}";
+        break;
+      default:
+        out += escaped(std::string_view(&c, 1), "_&%#${}");
+    }
+  }
+  return out;
+}
+
+std::string unescaped(std::string_view text) {
+  return std::string(text);
+}
+
 /// Cells with content as texts of people's digits, the columns' widths, and which are words.
 struct Layout {
   std::vector<std::string> columns{};
@@ -108,7 +146,7 @@ struct Layout {
   std::vector<std::size_t> widths{};
 };
 
-Layout layout_of(const Table& table, std::string_view special) {
+Layout layout_of(const Table& table, std::string (*escape)(std::string_view)) {
   Layout layout;
   layout.rows.resize(table.rows.size());
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
@@ -119,11 +157,11 @@ Layout layout_of(const Table& table, std::string_view special) {
     if (!table.rows.empty() && !in_column([](const Cell& cell) { return !is_empty(cell); })) {
       continue;
     }
-    layout.columns.push_back(escaped(table.columns[c], special));
+    layout.columns.push_back(escape(table.columns[c]));
     layout.words.push_back(in_column(is_text));
     std::size_t width = layout.columns.back().size();
     for (std::size_t r = 0; r < table.rows.size(); ++r) {
-      layout.rows[r].push_back(escaped(printed_cell(table.rows[r][c], table.columns[c]), special));
+      layout.rows[r].push_back(escape(printed_cell(table.rows[r][c], table.columns[c])));
       width = std::max(width, layout.rows[r].back().size());
     }
     layout.widths.push_back(width);
@@ -205,7 +243,7 @@ std::string format_table(const Table& table, TableFormat format) {
     case TableFormat::json:
       return format_json(table);
     case TableFormat::text: {
-      const Layout layout = layout_of(table, "");
+      const Layout layout = layout_of(table, &unescaped);
       std::string out = line(layout, layout.columns, "", "  ", "");
       for (const auto& row : layout.rows) {
         out += line(layout, row, "", "  ", "");
@@ -213,7 +251,7 @@ std::string format_table(const Table& table, TableFormat format) {
       return out;
     }
     case TableFormat::markdown: {
-      const Layout layout = layout_of(table, R"(|\*_<)");
+      const Layout layout = layout_of(table, &escaped_markdown);
       std::string out = line(layout, layout.columns, "| ", " | ", " |");
       for (std::size_t c = 0; c < layout.columns.size(); ++c) {
         const std::string dashes(std::max<std::size_t>(layout.widths[c], 2) - 1, '-');
@@ -227,7 +265,7 @@ std::string format_table(const Table& table, TableFormat format) {
       return out;
     }
     case TableFormat::latex: {
-      const Layout layout = layout_of(table, "_&%#${}");
+      const Layout layout = layout_of(table, &escaped_latex);
       std::string columns;
       for (const bool words : layout.words) {
         columns += words ? 'l' : 'r';
