@@ -33,8 +33,8 @@ TEST_CASE("depth_study_gnuplot: cells, means over all seeds or none, crosses on 
           "[experiment]") {
   const std::string script = depth_study_gnuplot(result());
   for (const char* part :
-       {"$mean0 << EOD\n2 1.6000000000000001\n\nEOD", "\n1.9399999999999999 1.5\n", "$lost0",
-        "\"dot diverged\"", "title \"l2\"", "set xtics (2, 6)", "set xlabel \"blocks\"",
+       {"$mean0 << EOD\n1.9399999999999999 1.6000000000000001\n\nEOD", "\n1.9399999999999999 1.5\n",
+        "$lost0", "\"dot diverged\"", "title \"l2\"", "set xtics (2, 6)", "set xlabel \"blocks\"",
         "test loss, nats a character", "depth-study.svg", "depth-study.png", "counts of pairs"}) {
     CHECK_THAT(script, Contains(part));
   }

@@ -7,6 +7,8 @@
 #include "files.hpp"
 #include "grammar_text.hpp"
 #include "lipsa/core/parallel.hpp"
+#include "lipsa/core/version.hpp"
+#include "lipsa/experiment/depth_study_plot.hpp"
 
 namespace lipsa {
 namespace {
@@ -114,6 +116,60 @@ TEST_CASE("depth_study: a cell that diverges says so, and one that learns nothin
   }
   study.depth.clear();
   CHECK_THROWS_AS(depth_study(corpus, study), std::invalid_argument);
+}
+
+TEST_CASE("parse_depth_study: what the tables of a study were written from", "[experiment]") {
+  const TemporaryFolder folder;
+  const Corpus corpus = make_corpus(test::grammar_text(1, 1500));
+  DepthStudy study = small_study(folder / "a");
+  study.model.push_back(LanguageModelKind::lstm);
+  const DepthStudyResult result = depth_study(corpus, study);
+  const auto write = [&](const std::string& version) {
+    put_bytes(folder / "depth-study.csv",
+              format_table(depth_study_table(result), TableFormat::csv));
+    put_bytes(folder / "attention-outputs.csv",
+              format_table(attention_histogram(result), TableFormat::csv));
+    put_bytes(folder / "depth-study.meta.json",
+              "[{\"version\": \"" + version + "\", \"command_line\": \"lipsa\"}]");
+  };
+  write(std::string(version()));
+  const DepthStudyResult back = parse_depth_study(read_depth_study_files(folder / "."));
+  CHECK(csv(back) == csv(result));
+  CHECK(depth_study_origin(get_bytes(folder / "depth-study.meta.json"), "m").command_line ==
+        "lipsa");
+  CHECK(depth_study_gnuplot(back) == depth_study_gnuplot(result));
+  write("0.0.9");
+  CHECK_THROWS_WITH(parse_depth_study(read_depth_study_files(folder / ".")),
+                    Catch::Contains("found 0.0.9"));
+  write(std::string(version()));
+  const auto refuses = [&](const std::string& name, const std::string& from,
+                           const std::string& to) {
+    std::string text = get_bytes(folder / name);
+    REQUIRE(text.find(from) != std::string::npos);
+    text.replace(text.find(from), from.size(), to);
+    put_bytes(folder / name, text);
+    CHECK_THROWS_AS(parse_depth_study(read_depth_study_files(folder / ".")), std::runtime_error);
+    write(std::string(version()));
+  };
+  refuses("depth-study.csv", "model", "attention");
+  refuses("depth-study.csv", "\ndot,", "\nsum,");
+  refuses("depth-study.csv", "\ndot,1,0,30,", "\ndot,1,0,30,x");
+  refuses("depth-study.csv", "\ndot,1,", "\ndot,1.5,");
+  refuses("attention-outputs.csv", "\ndot,1,0,0,", "\ndot,9,0,0,");
+  refuses("attention-outputs.csv", "\ndot,1,0,0,", "\ndot,1,0,1,");
+  refuses("depth-study.meta.json", "[", "{");
+  // A loss that is none, a row twice, a status nobody writes, layers out of order, a huge output.
+  const std::string table = get_bytes(folder / "depth-study.csv");
+  const std::string first = table.substr(
+      table.find("\ndot,"), table.find('\n', table.find("\ndot,") + 1) - table.find("\ndot,"));
+  const std::string loss = first.substr(0, first.find(',', first.find(",30,") + 4));
+  refuses("depth-study.csv", loss, loss.substr(0, loss.rfind(',') + 1) + "nan");
+  refuses("depth-study.csv", loss, loss.substr(0, loss.rfind(',') + 1) + "-1");
+  refuses("depth-study.csv", first, first + first);
+  refuses("depth-study.csv", first, first.substr(0, first.rfind(',')) + ",fine");
+  refuses("depth-study.csv", table.substr(table.find('\n') + 1), "");
+  refuses("attention-outputs.csv", "\ndot,2,0,1,", "\ndot,2,0,900000000,");
+  refuses("attention-outputs.csv", "\ndot,1,0,0,", "\ndot,1,0,0,0,inf,1\ndot,1,0,0,");
 }
 
 }  // namespace

@@ -2,19 +2,24 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "core/check.hpp"
+#include "core/csv.hpp"
 #include "core/input_file.hpp"
 #include "lipsa/core/parallel.hpp"
+#include "lipsa/core/version.hpp"
 #include "lipsa/train/ngram.hpp"
 
 namespace lipsa {
 namespace {
 
 constexpr std::size_t most_windows = 16;
+constexpr double most_deviation = 1e100;  // of a study that is read: squares are finite
 
 std::string name_of(LanguageModelKind model) {
   return settings({.model = model}).front().value;
@@ -194,6 +199,125 @@ DepthStudyResult depth_study(const Corpus& corpus, const DepthStudy& study,
     result.cells.push_back(std::move(*one));
   }
   return result;
+}
+
+DepthStudyOrigin depth_study_origin(std::string_view meta, const std::string& origin) {
+  const auto json = nlohmann::json::parse(meta, nullptr, false);
+  const auto text = [&](const char* key) {
+    if (!json.is_array() || json.empty() || !json.back().is_object() ||
+        !json.back().contains(key) || !json.back()[key].is_string()) {
+      malformed(origin, "expected a list whose last part has a text {:?}", key);
+    }
+    return json.back()[key].get<std::string>();
+  };
+  return {.version = text("version"), .command_line = text("command_line")};
+}
+
+DepthStudyResult parse_depth_study(const DepthStudyFiles& files) {
+  const std::string meta_path = files.folder + "/depth-study.meta.json";
+  const std::string found = depth_study_origin(files.meta, meta_path).version;
+  if (found != version()) {
+    malformed(meta_path, "expected a study by version {}, found {}", version(), found);
+  }
+  DepthStudyResult result;
+  const Csv cells(files.cells, files.folder + "/depth-study.csv", depth_study_table({}).columns);
+  const auto positive = [](const Csv::Row& row, const char* column) {
+    const double value = row.number(column);
+    if (!(value > 0.0 && std::isfinite(value))) {
+      row.refuse(fmt::format("expected {} above 0, found {:?}", column, row.text(column)));
+    }
+    return value;
+  };
+  for (const Csv::Row& row : cells.rows()) {
+    DepthStudyCell cell{.depth = row.index("depth"),
+                        .seed = static_cast<std::uint64_t>(row.index("seed")),
+                        .step = row.index("step"),
+                        .status = row.text("status")};
+    TrainingOptions options;
+    try {
+      set(options, "model", row.text("model"));
+    } catch (const std::invalid_argument& e) {
+      row.refuse(e.what());
+    }
+    cell.model = options.model;
+    if (cell.status != "done" && cell.status != "stuck" && cell.status != "diverged") {
+      row.refuse(fmt::format("expected status done, stuck or diverged, found {:?}", cell.status));
+    }
+    if (cell.status != "diverged") {
+      cell.test.nats = positive(row, "test_loss");
+    }
+    const double unigram = positive(row, "unigram_test_loss");
+    const double bigram = positive(row, "bigram_test_loss");
+    if (!result.cells.empty() && (unigram != result.unigram || bigram != result.bigram)) {
+      row.refuse("expected the losses of counts of the rows before");
+    }
+    result.unigram = unigram;
+    result.bigram = bigram;
+    if (std::any_of(result.cells.begin(), result.cells.end(), [&](const DepthStudyCell& other) {
+          return other.model == cell.model && other.depth == cell.depth && other.seed == cell.seed;
+        })) {
+      row.refuse("a model, depth and seed of a row before");
+    }
+    if (!row.text("output_deviation").empty()) {
+      AttentionValues first{.input_deviation = row.number("input_deviation"),
+                            .output_deviation = row.number("output_deviation")};
+      for (const double deviation : {first.input_deviation, first.output_deviation}) {
+        if (!(deviation >= 0.0 && deviation <= most_deviation)) {
+          row.refuse(fmt::format("expected deviations from 0 to {:g}", most_deviation));
+        }
+      }
+      cell.values.push_back(std::move(first));
+    }
+    result.cells.push_back(std::move(cell));
+  }
+  if (result.cells.empty()) {
+    malformed(files.folder + "/depth-study.csv", "expected a row a training, found none");
+  }
+  const std::string bins_path = files.folder + "/attention-outputs.csv";
+  const Csv bins(files.outputs, bins_path, attention_histogram({}).columns);
+  for (const Csv::Row& row : bins.rows()) {
+    const auto cell = std::find_if(result.cells.begin(), result.cells.end(), [&](const auto& c) {
+      return name_of(c.model) == row.text("model") && c.depth == row.index("depth") &&
+             static_cast<Index>(c.seed) == row.index("seed");
+    });
+    const auto layer = static_cast<std::size_t>(row.index("layer"));
+    if (cell == result.cells.end() || layer >= static_cast<std::size_t>(cell->depth) ||
+        layer > cell->values.size()) {
+      row.refuse("expected a training of depth-study.csv and its layers in order");
+    }
+    if (layer == cell->values.size()) {
+      cell->values.emplace_back();
+    }
+    AttentionValues& values = cell->values[layer];
+    const double to = row.number("to");
+    if (!(std::abs(to) <= most_deviation)) {
+      row.refuse(fmt::format("expected a number up to {:g} for to, found {:?}", most_deviation,
+                             row.text("to")));
+    }
+    values.largest = std::max(values.largest, to);
+    values.counts.push_back(row.index("count"));
+  }
+  for (const DepthStudyCell& cell : result.cells) {
+    for (const AttentionValues& values : cell.values) {
+      if (!values.counts.empty() && values.counts.size() != AttentionValues::bins) {
+        malformed(bins_path, "expected {} rows a layer, found {} of {}, {} blocks, seed {}",
+                  AttentionValues::bins, values.counts.size(), name_of(cell.model), cell.depth,
+                  cell.seed);
+      }
+    }
+  }
+  return result;
+}
+
+DepthStudyFiles read_depth_study_files(const std::filesystem::path& folder) {
+  const auto content = [&](const char* name) {
+    InputFile file = open_input(folder / name);
+    return std::string(std::istreambuf_iterator<char>(file.stream), {});
+  };
+  return {.folder = folder.string(),
+          .cells = content("depth-study.csv"),
+          .outputs = content("attention-outputs.csv"),
+          .meta = content("depth-study.meta.json")};
 }
 
 Table depth_study_table(const DepthStudyResult& result) {

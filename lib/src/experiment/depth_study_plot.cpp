@@ -28,13 +28,21 @@ std::string name_of(LanguageModelKind model) {
   return settings({.model = model}).front().value;
 }
 
+double largest_output(const DepthStudyCell& cell) {
+  double largest = 0.0;
+  for (const AttentionValues& values : cell.values) {
+    largest = std::max(largest, values.largest);
+  }
+  return largest;
+}
+
 bool diverged(const DepthStudyCell& cell) {
   return !std::isfinite(cell.test.nats);
 }
 
 }  // namespace
 
-std::string depth_study_gnuplot(const DepthStudyResult& result) {
+std::string depth_study_gnuplot(const DepthStudyResult& result, const std::string& stem) {
   if (result.cells.empty()) {
     return {};
   }
@@ -55,7 +63,7 @@ std::string depth_study_gnuplot(const DepthStudyResult& result) {
   const double side = std::max(0.05 * (last - first), 0.5);
 
   std::string out =
-      "# Draws depth-study.svg and depth-study.png: gnuplot depth-study.gp\nset encoding utf8\n";
+      fmt::format("# Draws {0}.svg and {0}.png: gnuplot {0}.gp\nset encoding utf8\n", stem);
   std::string plot = fmt::format(
       "plot {0:.17g} with lines dt (2,6) lw 1.5 lc rgb \"#555555\" title \"counts of characters\", "
       "\\\n     {1:.17g} with lines dt (8,4) lw 1.5 lc rgb \"#555555\" title \"counts of pairs\"",
@@ -65,14 +73,14 @@ std::string depth_study_gnuplot(const DepthStudyResult& result) {
     std::string points;
     std::string crosses;
     std::map<Index, std::vector<double>> losses;
+    // Side by side, as cells that agree would hide one another.
+    const double shift = std::min(0.12, 0.3 / static_cast<double>(models.size())) *
+                         (static_cast<double>(m) - 0.5 * static_cast<double>(models.size() - 1));
     for (const DepthStudyCell& cell : result.cells) {
       if (cell.model != models[m]) {
         continue;
       }
-      // Side by side, as cells that agree would hide one another.
-      const double x =
-          static_cast<double>(cell.depth) +
-          0.12 * (static_cast<double>(m) - 0.5 * static_cast<double>(models.size() - 1));
+      const double x = static_cast<double>(cell.depth) + shift;
       if (diverged(cell)) {
         crosses += fmt::format("{:.17g} {:.17g}\n", x, edge);
         losses[cell.depth].push_back(std::nan(""));
@@ -88,7 +96,8 @@ std::string depth_study_gnuplot(const DepthStudyResult& result) {
         sum += value;
       }
       means += std::isfinite(sum)
-                   ? fmt::format("{} {:.17g}\n", depth, sum / static_cast<double>(values.size()))
+                   ? fmt::format("{:.17g} {:.17g}\n", static_cast<double>(depth) + shift,
+                                 sum / static_cast<double>(values.size()))
                    : std::string("\n");
     }
     const auto add = [&](const char* kind, const std::string& data, const std::string& style) {
@@ -121,7 +130,7 @@ std::string depth_study_gnuplot(const DepthStudyResult& result) {
     }
     out += ")\n";
   }
-  return out + into_svg_and_png("depth-study", plot + "\n", 900, 520);
+  return out + into_svg_and_png(stem, plot + "\n", 900, 520);
 }
 
 std::string attention_outputs_gnuplot(const DepthStudyResult& result) {
@@ -129,7 +138,7 @@ std::string attention_outputs_gnuplot(const DepthStudyResult& result) {
   for (const LanguageModelKind model : models_of(result)) {
     const DepthStudyCell* shallowest = nullptr;
     for (const DepthStudyCell& cell : result.cells) {
-      if (cell.model == model && !cell.values.empty() &&
+      if (cell.model == model && !cell.values.empty() && !cell.values.front().counts.empty() &&
           (shallowest == nullptr || cell.depth < shallowest->depth)) {
         shallowest = &cell;
       }
@@ -144,16 +153,30 @@ std::string attention_outputs_gnuplot(const DepthStudyResult& result) {
   std::string out =
       "# Draws attention-outputs.svg and attention-outputs.png: gnuplot attention-outputs.gp\n"
       "set encoding utf8\n";
+  constexpr std::size_t most_key_rows = 6;
+  std::size_t layers = 1;
+  for (const DepthStudyCell* cell : cells) {
+    layers = std::max(layers, cell->values.size());
+  }
+  const std::size_t key_rows = std::min(layers, most_key_rows);
   std::string plots = fmt::format(
       "set multiplot layout 1,{}\nset xlabel \"output of an attention layer\"\n"
-      "set grid xtics lt 1 lc rgb \"#dddddd\"\nset yrange [0:*]\nset key below vertical maxrows 6 "
-      "Left "
+      "set grid xtics lt 1 lc rgb \"#dddddd\"\nset yrange [0:*]\nset offsets 0, 0, graph 0.08, "
+      "0\nset bmargin {}\nset key at graph 0.5, character {} center top vertical maxrows {} Left "
       "reverse\n",
-      cells.size());
+      cells.size(), key_rows + 5, key_rows + 1, key_rows);
+  // Panels whose outputs are of the same size have one axis, so that spreads compare.
+  double widest_of_all = 0.0;
+  for (const DepthStudyCell* cell : cells) {
+    widest_of_all = std::max(widest_of_all, largest_output(*cell));
+  }
   for (std::size_t c = 0; c < cells.size(); ++c) {
     const DepthStudyCell& cell = *cells[c];
     std::string plot;
-    double widest = 0.0;
+    double widest = largest_output(cell);
+    if (10.0 * widest >= widest_of_all) {
+      widest = widest_of_all;
+    }
     for (std::size_t layer = 0; layer < cell.values.size(); ++layer) {
       const AttentionValues& values = cell.values[layer];
       double total = 0.0;
@@ -164,7 +187,6 @@ std::string attention_outputs_gnuplot(const DepthStudyResult& result) {
       if (!(width > 0.0)) {
         continue;  // all outputs are zero: no density
       }
-      widest = std::max(widest, values.largest);
       out += fmt::format("$hist{}_{} << EOD\n", c, layer);
       for (std::size_t bin = 0; bin < values.counts.size(); ++bin) {
         out += fmt::format("{:.9g} {:.9g}\n",
@@ -173,15 +195,19 @@ std::string attention_outputs_gnuplot(const DepthStudyResult& result) {
       }
       out += "EOD\n";
       plot += fmt::format(
-          "{}$hist{}_{} using 1:2 with histeps dt {} lw 1.8 lc rgb \"{}\" title \"layer {}, "
-          "deviation {:.2g}\"",
+          R"({}$hist{}_{} using 1:2 with histeps dt {} lw 1.8 lc rgb "{}" title "layer {}{}")",
           plot.empty() ? "plot " : ", \\\n     ", c, layer,
           plot_dashes.at(layer % plot_dashes.size()), plot_colours.at(layer % plot_colours.size()),
-          layer, values.output_deviation);
+          layer,
+          std::isnan(values.output_deviation)  // of a study that was read
+              ? ""
+              : fmt::format(", deviation {:.2g}", values.output_deviation));
     }
     if (widest > 0.0) {  // few enough to be read, however small the numbers
-      plots += fmt::format("set xtics (\"{0:.2g}\" {0:.9g}, \"0\" 0, \"{1:.2g}\" {1:.9g})\n",
-                           -widest / 2.0, widest / 2.0);
+      plots += fmt::format(
+          "set xrange [{2:.9g}:{3:.9g}]\nset xtics (\"{0:.2g}\" {0:.9g}, \"0\" 0, \"{1:.2g}\" "
+          "{1:.9g})\n",
+          -widest / 2.0, widest / 2.0, -widest, widest);
     }
     plots += fmt::format("set title \"{}, {} {}\" noenhanced\n{}\n{}\n", name_of(cell.model),
                          cell.depth, cell.depth == 1 ? "block" : "blocks",

@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lipsa/experiment/language_model_run.hpp"
@@ -66,6 +67,34 @@ struct [[nodiscard]] DepthStudyResult {
 /// \test   tests/experiment/depth_study_test.cpp
 DepthStudyResult depth_study(const Corpus& corpus, const DepthStudy& study,
                              const std::function<void(const DepthStudyResult&)>& progress = {});
+
+/// A study as it is kept: what `lipsa lm depth-study` writes into a folder.
+struct DepthStudyFiles {
+  std::string folder{};   ///< where they are from, for messages
+  std::string cells{};    ///< depth-study.csv
+  std::string outputs{};  ///< attention-outputs.csv; may leave out layers
+  std::string meta{};     ///< depth-study.meta.json
+};
+
+/// \throws std::runtime_error  a file is missing or cannot be read
+DepthStudyFiles read_depth_study_files(const std::filesystem::path& folder);
+
+/// Of the last run that worked on a study.
+struct DepthStudyOrigin {
+  std::string version{};  ///< of lipsa
+  std::string command_line{};
+};
+
+/// \throws std::runtime_error  malformed: `origin`, expected
+DepthStudyOrigin depth_study_origin(std::string_view meta, const std::string& origin);
+
+/// What depth_study_table and attention_histogram were written from. Of the deviations only those
+/// of first layers are in the files; the others are NaN.
+///
+/// \throws std::runtime_error  a file is malformed, or the study is of another version of lipsa:
+///         path, expected, found
+/// \test   tests/experiment/depth_study_test.cpp
+DepthStudyResult parse_depth_study(const DepthStudyFiles& files);
 
 /// A row a cell: model, depth, seed, step, test_loss, test_bits, unigram_test_loss,
 /// bigram_test_loss, input_deviation and output_deviation of the first layer, status.
