@@ -5,11 +5,9 @@
 #include <filesystem>
 
 #include "commands.hpp"
+#include "common/depth_study_options.hpp"
 #include "common/layer_options.hpp"
-#include "common/list.hpp"
 #include "common/output.hpp"
-#include "common/presets.hpp"
-#include "common/text_options.hpp"
 #include "lipsa/core/atomic_file.hpp"
 #include "lipsa/experiment/depth_study_plot.hpp"
 
@@ -21,7 +19,7 @@ namespace po = boost::program_options;
 
 constexpr std::string_view depth_examples =
     "  lipsa lm depth-study --preset kim2021-table1-small --text book.txt\n"
-    "      three kinds of attention, 2 to 18 blocks, two seeds: table 1 of the paper, scaled down\n"
+    "      three kinds of attention, 1 to 18 blocks, two seeds: table 1 of the paper, scaled down\n"
     "  lipsa lm depth-study --text book.txt --model dot,l2 --depth 1,2,3 --steps 100\n"
     "      a grid of one's own\n\n"
     "Writes depth-study.csv, a row a cell, attention-outputs.csv, histograms of what each "
@@ -32,87 +30,6 @@ constexpr std::string_view depth_examples =
     "model that only counts characters; diverged, when a loss, gradient or weight is not finite.\n"
     "Deviations are those of what the first attention layer takes and gives. --resume wants the\n"
     "options of before.\n";
-
-struct DepthOptions {
-  TextOptions text{};
-  std::string preset{};
-  std::string out = "depth-study";
-  DepthStudy study{};
-  bool resume = false;
-  Index threads = 0;
-  std::string format = "text";
-  bool quiet = false;
-};
-
-po::options_description describe(DepthOptions& o) {
-  po::options_description options("Options");
-  options.add_options()("preset", po::value(&o.preset),
-                        fmt::format("options from a preset, what is typed wins: {}",
-                                    preset_names(lm_depth_study.name))
-                            .c_str());
-  describe_text(o.text, options);
-  for (const Setting& setting : settings({})) {
-    std::string value = setting.value;
-    std::string meaning(setting.meaning);
-    if (setting.name == "model") {
-      value = "dot,l2,contractive-l2";
-      meaning.insert(0, "list of ");
-    } else if (setting.name == "depth") {
-      value = "2,4,6";
-      meaning.insert(0, "list: ");
-    } else if (setting.name == "seed") {
-      meaning.insert(0, "list: ");
-    }
-    options.add_options()(setting.name.c_str(), po::value<std::string>()->default_value(value),
-                          meaning.c_str());
-  }
-  DepthStudy& s = o.study;
-  // clang-format off
-  options.add_options()
-      ("out", po::value(&o.out)->default_value(o.out), "folder of tables, checkpoints and logs")
-      ("log-every", po::value(&s.log_every)->default_value(s.log_every), "steps between two rows of a log")
-      ("evaluate-every", po::value(&s.evaluate_every)->default_value(s.evaluate_every), "steps between two losses of the validation text")
-      ("checkpoint-every", po::value(&s.checkpoint_every)->default_value(s.checkpoint_every), "steps between two checkpoints")
-      ("resume", po::bool_switch(&o.resume), "go on with the cells in that folder");
-  // clang-format on
-  describe_output(o.threads, o.format, o.quiet, options);
-  return options;
-}
-
-/// The grid and what its cells have in common.
-void read_study(DepthStudy& study, const po::variables_map& values, bool sentences) {
-  const auto text = [&](const std::string& name) { return values[name].as<std::string>(); };
-  const std::string model = text("model");
-  study.model.clear();
-  for (const std::string_view word : parse_words("model", model)) {
-    for_option([&] { set(study.training, "model", word); });
-    study.model.push_back(study.training.model);
-  }
-  study.depth = parse_indices("depth", text("depth"));
-  study.seed.clear();
-  for (const Index seed : parse_indices("seed", text("seed"))) {
-    if (seed < 0) {
-      throw std::invalid_argument(fmt::format("--seed must not be negative, got {}", seed));
-    }
-    study.seed.push_back(static_cast<std::uint64_t>(seed));
-  }
-  for (const Setting& setting : settings({})) {
-    if (setting.name != "model" && setting.name != "depth" && setting.name != "seed") {
-      for_option([&] { set(study.training, setting.name, text(setting.name)); });
-    }
-  }
-  if (sentences && values["examples"].defaulted()) {
-    study.training.examples = ExampleKind::sentences;
-  }
-  for (const Index depth : study.depth) {
-    TrainingOptions cell = study.training;
-    cell.depth = depth;
-    for_option([&] { require_valid(cell); });
-  }
-  require_at_least_1({{"log-every", study.log_every},
-                      {"evaluate-every", study.evaluate_every},
-                      {"checkpoint-every", study.checkpoint_every}});
-}
 
 /// MODEL-DEPTH-SEED of each checkpoint in a folder.
 std::vector<std::string> cells_in(const fs::path& folder) {
@@ -142,8 +59,8 @@ bool is_cell_of(const DepthStudy& study, const std::string& name) {
 }
 
 int run(Arguments arguments) {
-  DepthOptions o;
-  const po::options_description options = describe(o);
+  DepthStudyOptions o;
+  const po::options_description options = describe_depth_study(o);
   po::variables_map values;
   if (!parse(lm_depth_study, depth_examples, arguments, options, values)) {
     return success;
@@ -153,7 +70,7 @@ int run(Arguments arguments) {
   }
   po::notify(values);
   const TableFormat format = parse_table_format(o.format);
-  read_study(o.study, values, !o.text.corpus.empty());
+  read_depth_study_options(o, values);
   const auto limit = thread_limit(o.threads);
   const Corpus corpus = read_corpus(o.text, values);
   o.study.folder = o.out;

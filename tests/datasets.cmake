@@ -25,7 +25,7 @@ foreach(row IN LISTS rows)
   endif()
 endforeach()
 
-file(GLOB_RECURSE files RELATIVE ${ROOT}/datasets ${ROOT}/datasets/*.csv)
+file(GLOB_RECURSE files RELATIVE ${ROOT}/datasets ${ROOT}/datasets/*.csv ${ROOT}/datasets/*.json)
 foreach(file IN LISTS files)
   if(NOT file IN_LIST named)
     string(APPEND violations "  ${file} has no row\n")

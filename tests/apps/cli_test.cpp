@@ -1,7 +1,5 @@
 /// \file
 /// The program as a user meets it: exit codes, messages, files.
-#include <sys/wait.h>
-
 #include <catch2/catch.hpp>
 #include <cctype>
 #include <cstdlib>
@@ -10,6 +8,7 @@
 #include <sstream>
 #include <string>
 
+#include "cli.hpp"
 #include "files.hpp"
 #include "grammar_text.hpp"
 #include "lipsa/core/npy.hpp"
@@ -21,27 +20,6 @@
 
 namespace lipsa {
 namespace {
-
-struct Outcome {
-  int code = -1;
-  std::string out{};
-  std::string err{};
-};
-
-class CliTest {
- protected:
-  /// Runs `lipsa` + arguments in the folder of the test.
-  Outcome lipsa(const std::string& arguments, const std::string& before = "") {
-    const std::string command = "cd '" + (folder / ".").string() + "' || exit 99; { " + before +
-                                " '" LIPSA_PROGRAM "' " + arguments +
-                                "; } >out.txt 2>err.txt </dev/null";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, get_bytes(folder / "out.txt"),
-            get_bytes(folder / "err.txt")};
-  }
-
-  TemporaryFolder folder;
-};
 
 using Catch::Contains;
 
@@ -806,7 +784,8 @@ TEST_CASE_METHOD(CliTest, "lipsa lm depth-study: a preset, what is typed wins, a
              Contains("part has the cell contractive-l2-1-0, which is not of this grid"));
   CHECK(lipsa(study + "--steps 3 --learning-rate 1e200 --out wild").code == 4);
   CHECK_THAT(lipsa("lm depth-study --preset kim2021-fig2 --text t.txt").err,
-             Contains("--preset must be one of kim2021-table1-small, kim2021-table1, got "));
+             Contains("--preset must be one of kim2021-fig4-small, kim2021-table1-small, "
+                      "kim2021-table1, got "));
 }
 
 TEST_CASE_METHOD(CliTest, "lipsa lm: what is wrong is said, with its exit code", "[cli]") {
