@@ -17,6 +17,7 @@ extern const Command lm_eval;
 extern const Command lm_lipschitz;
 extern const Command lm_sample;
 extern const Command lm_train;
+extern const Command paper_tables;
 extern const Command verify;
 
 }  // namespace lipsa::cli

@@ -16,7 +16,7 @@ using lipsa::cli::Command;
 const std::array commands{&lipsa::cli::bound_sweep,    &lipsa::cli::bounds,
                           &lipsa::cli::counterexample, &lipsa::cli::falsify,
                           &lipsa::cli::invert,         &lipsa::cli::lm,
-                          &lipsa::cli::verify};
+                          &lipsa::cli::paper_tables,   &lipsa::cli::verify};
 
 int help() {
   fmt::print(

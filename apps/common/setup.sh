@@ -10,7 +10,8 @@ build_packages=(g++ cmake ninja-build ccache
   libopenblas-dev librandom123-dev libtbb-dev libzip-dev nlohmann-json3-dev
   zipcmp zipmerge ziptool
   gnuplot-nox)
-test_packages=(catch2 libbenchmark-dev)
+# tidy checks the page of `lipsa paper-tables`.
+test_packages=(catch2 libbenchmark-dev tidy)
 # llvm has the symbolizer: without it a sanitizer's report has no names.
 check_packages=(clang clang-format clang-tidy libclang-rt-14-dev llvm)
 # coqchk comes with coq.

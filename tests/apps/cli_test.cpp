@@ -42,8 +42,8 @@ TEST_CASE_METHOD(CliTest, "lipsa: help and version", "[cli]") {
   CHECK(help.code == 0);
   CHECK_THAT(help.out, Contains("bound-sweep") && Contains("bounds ") &&
                            Contains("counterexample") && Contains("falsify") &&
-                           Contains("invert ") && Contains("lm ") && Contains("verify") &&
-                           Contains("Exit codes"));
+                           Contains("invert ") && Contains("lm ") && Contains("paper-tables") &&
+                           Contains("verify") && Contains("Exit codes"));
   CHECK(help.err.empty());
   CHECK_THAT(lipsa("--version").out, Catch::StartsWith("lipsa 0."));
   const Outcome sweep = lipsa("bound-sweep --help");
