@@ -51,8 +51,9 @@ install_missing() {
 
 # configure PRESET [cmake options]
 configure() {
-  # Relative paths let ccache recognise a file in another clone. An empty launcher is none.
-  export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
+  # Relative paths let ccache recognise a file in another clone; precompiled headers want the
+  # sloppiness. An empty launcher is none.
+  export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
   say "configuring: $1"
   (cd "$root" && CXX=g++ cmake --preset "$@" --log-level=WARNING \
     -DCMAKE_CXX_COMPILER_LAUNCHER="$(command -v ccache || true)") >&2
