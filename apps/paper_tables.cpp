@@ -60,7 +60,7 @@ po::options_description describe(Options& o) {
   options.add_options()
       ("only", po::value(&o.only), fmt::format("list of {}", names).c_str())
       ("quick", po::bool_switch(&o.quick), "sizes that take minutes (the default)")
-      ("full", po::bool_switch(&o.full), "the sizes of the paper, with small language models where a text is given, in two hours on two cores")
+      ("full", po::bool_switch(&o.full), "the sizes of the paper, in hours; with small language models where a text is given")
       ("depth-study", po::value(&o.depth_study), "folder of a study by this version of lipsa lm depth-study, for figure-4, table-1 and output-variance; without it and a text, those recorded with this version");
   describe_text(o.text, options);
   options.add_options()

@@ -23,8 +23,7 @@ struct PaperStudy {
 };
 
 struct PaperTableOptions {
-  bool full =
-      false;  ///< the sizes of the paper where a machine of two cores does them in two hours
+  bool full = false;  ///< the sizes of the paper, in hours, instead of sizes that take minutes
   std::uint64_t seed = 0;
   std::vector<PaperFact> facts{};  ///< of datasets/papers/kim2021.csv
   /// Layers of checkpoints to show beside random ones, read as dot-product attention.
