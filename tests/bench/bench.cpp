@@ -16,6 +16,7 @@
 #include "lipsa/linalg/spectral_norm.hpp"
 #include "lipsa/model/block.hpp"
 #include "lipsa/search/ascent.hpp"
+#include "lipsa/search/measure.hpp"
 #include "piece_checks.hpp"
 #include "random_pieces.hpp"
 #include "random_problems.hpp"
@@ -165,6 +166,24 @@ void products(benchmark::State& state, AttentionKind kind) {
 }
 BENCHMARK_CAPTURE(products, dot, AttentionKind::dot)->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(products, l2, AttentionKind::l2)->UseRealTime()->Unit(benchmark::kMillisecond);
+
+/// |J| from max-token to max-token, from below, with its proof: 33 climbs for each token.
+void norm_max_token(benchmark::State& state, AttentionKind kind) {
+  const Problem p = problem(kind, 64, 32, 4);
+  const LocalNorm norm = local_norm(p.layer, p.x, Mask::none(), Norm::max_token);
+  expect(norm.status == "converged", "norm_max_token is not proved");
+  const Jacobian j(p.layer, p.x);
+  expect(norm.lower_bound >= spectral_norm(j).value / std::sqrt(64.0), "norm_max_token is small");
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(local_norm(p.layer, p.x, Mask::none(), Norm::max_token).lower_bound);
+  }
+}
+BENCHMARK_CAPTURE(norm_max_token, dot, AttentionKind::dot)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(norm_max_token, l2, AttentionKind::l2)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 
 /// |J|₂ as a user asks for it: the Jacobian made, then the norm to 1e-6. Small tokens: with large
 /// ones L2 attention is the identity and each singular value 512-fold.

@@ -1,9 +1,11 @@
 #include "lipsa/linalg/norms.hpp"
 
 #include <Eigen/SVD>
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "lipsa/core/rng.hpp"
 
@@ -229,6 +231,44 @@ TEST_CASE("estimate_block_gain: closed forms, and what random vectors cannot exc
     Matrix x = normal_matrix(rng, 3, 4);
     x.rowwise().normalize();
     CHECK(((a / scale) * x.reshaped<Eigen::RowMajor>()).norm() <= gain.value / scale);
+  }
+}
+
+TEST_CASE("estimate_block_gain: the highest of all directions of a plane", "[linalg]") {
+  // max over unit u of sum_j |A_j^T u|_2, u = (cos t, sin t): what the climbs look for, by looking
+  // everywhere.
+  constexpr int angles = 2000;
+  int missed = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Rng rng(seed);
+    const Index width = 1 + static_cast<Index>(seed % 3);
+    const Matrix a = normal_matrix(rng, 2, 40 * width);
+    double highest = 0.0;
+    for (int k = 0; k < angles; ++k) {
+      const double t = std::numbers::pi * k / angles;
+      const Matrix g = std::cos(t) * a.row(0) + std::sin(t) * a.row(1);
+      highest =
+          std::max(highest, mixed_norm(Eigen::Map<const Matrix>(g.data(), 40, width), Norm::one));
+    }
+    const BlockGain gain = estimate_block_gain(a, width);
+    CAPTURE(seed, highest);
+    // Half a step beside a maximum lies lower by some (pi/4000)^2/2 of it.
+    CHECK(gain.value <= highest * (1.0 + 1e-5));
+    missed += gain.value < highest * (1.0 - 1e-9) ? 1 : 0;
+  }
+  CHECK(missed <= 40);  // two coordinates and one singular vector do not see every hill
+}
+
+TEST_CASE("estimate_block_gain: more rows than climbs at once", "[linalg]") {
+  Rng rng(5);
+  const Matrix a = normal_matrix(rng, 70, 12);
+  const BlockGain gain = estimate_block_gain(a, 3);
+  CHECK((a * gain.v).norm() == Approx(gain.value).epsilon(1e-13));
+  // Each coordinate is a start, and no climb descends.
+  for (Index i = 0; i < a.rows(); ++i) {
+    Matrix v = Eigen::Map<const Matrix>(a.row(i).eval().data(), 4, 3);
+    v.rowwise().normalize();
+    CHECK((a * v.reshaped<Eigen::RowMajor>()).norm() <= gain.value * (1.0 + 1e-14));
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <Eigen/Eigenvalues>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <string_view>
@@ -169,6 +170,77 @@ double scaled_bound(const ConstMatrixRef& a, Bound bound) {
   return unscaled_up(scaled(m, -e) == a ? exact : add_up(exact, 0x1p-900), e);
 }
 
+// Of estimate_block_gain: a product for one climb is bound by memory, for 32 by arithmetic.
+constexpr Index climbs_at_once = 32;
+constexpr double same_way = 0.999;  // |cos| between two u
+constexpr int most_steps = 1000;
+
+struct Climb {
+  double value = 0.0;
+  int steps = 0;
+};
+
+/// Each row's blocks to length 1, those that are zero apart.
+void normalise_blocks(MatrixRef v, Index width) {
+  for (Index k = 0; k < v.rows(); ++k) {
+    for (Index j = 0; j < v.cols(); j += width) {
+      auto block = v.row(k).segment(j, width);
+      const double length = block.norm();
+      if (length > 0.0) {
+        block /= length;
+      }
+    }
+  }
+}
+
+/// The highest point of the climbs from each row of `starts`, as many side by side as make a good
+/// product. Climbs that meet go on as one: most end on the same few points.
+BlockGain climb(const Matrix& m, Index width, const Matrix& starts) {
+  BlockGain best{.u = Vector::Zero(m.rows()), .v = Vector::Zero(m.cols())};
+  Matrix us(climbs_at_once, m.rows());
+  Matrix vs(climbs_at_once, m.cols());
+  std::array<Climb, climbs_at_once> climbs{};
+  Index climbing = 0;
+  for (Index started = 0; climbing > 0 || started < starts.rows();) {
+    for (; climbing < climbs_at_once && started < starts.rows(); ++climbing, ++started) {
+      us.row(climbing) = starts.row(started);
+      climbs[static_cast<std::size_t>(climbing)] = {};
+    }
+    auto u = us.topRows(climbing);
+    auto v = vs.topRows(climbing);
+    if (climbing == 1) {  // a matrix product would copy m
+      v.row(0).noalias() = u.row(0) * m;
+    } else {
+      gemm(1.0, u, Op::plain, m, Op::plain, 0.0, v);
+    }
+    normalise_blocks(v, width);
+    if (climbing == 1) {
+      u.row(0).noalias() = v.row(0) * m.transpose();
+    } else {
+      gemm(1.0, v, Op::plain, m, Op::transposed, 0.0, u);
+    }
+    climbing = 0;
+    for (Index k = 0; k < u.rows(); ++k) {
+      const double value = u.row(k).norm();
+      if (value > 0.0) {
+        u.row(k) /= value;
+      }
+      if (value > best.value) {
+        best = {value, u.row(k).transpose(), v.row(k).transpose()};
+      }
+      const Climb before = climbs[static_cast<std::size_t>(k)];
+      const bool met =
+          (us.topRows(climbing) * u.row(k).transpose()).lpNorm<Eigen::Infinity>() > same_way;
+      if (value > before.value * (1.0 + 4.0 * epsilon) && before.steps < most_steps && !met) {
+        us.row(climbing) = u.row(k);
+        climbs[static_cast<std::size_t>(climbing)] = {value, before.steps + 1};
+        ++climbing;
+      }
+    }
+  }
+  return best;
+}
+
 }  // namespace
 
 std::string_view to_string(Norm norm) {
@@ -229,46 +301,22 @@ BlockGain estimate_block_gain(const ConstMatrixRef& a, Index width) {
   require(width >= 1 && a.cols() % width == 0,
           "estimate_block_gain: width must divide {} columns, got {}", a.cols(), width);
   require_finite(a, "estimate_block_gain");
-  BlockGain best{.u = Vector::Zero(a.rows()), .v = Vector::Zero(a.cols())};
   if (a.size() == 0 || a.isZero(0.0)) {
-    return best;
+    return {.u = Vector::Zero(a.rows()), .v = Vector::Zero(a.cols())};
   }
+  const SerialBlas serial;
   const int e = exponent(a);
   const Matrix m = scaled(a, e);
-  const Index blocks = m.cols() / width;
-  const auto climb = [&](Vector u) {
-    Vector v = Vector::Zero(m.cols());
-    double value = 0.0;
-    for (int step = 0; step < 1000; ++step) {
-      const Vector g = m.transpose() * u;
-      for (Index j = 0; j < blocks; ++j) {
-        const double length = g.segment(j * width, width).norm();
-        if (length > 0.0) {
-          v.segment(j * width, width) = g.segment(j * width, width) / length;
-        }
-      }
-      u = m * v;
-      const double next = u.norm();
-      if (next > 0.0) {
-        u /= next;
-      }
-      const bool settled = !(next > value * (1.0 + 4.0 * epsilon));
-      value = std::max(value, next);
-      if (settled) {
-        break;
-      }
-    }
-    if (value > best.value) {
-      best = {value, u, v};
-    }
-  };
-  for (Index i = 0; i < m.rows(); ++i) {
-    climb(Vector::Unit(m.rows(), i));
-  }
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(m * m.transpose());
+  Matrix starts = Matrix::Identity(m.rows() + 1, m.rows());
+  Matrix gram(m.rows(), m.rows());
+  gemm(1.0, m, Op::plain, m, Op::transposed, 0.0, gram);
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(gram);
   if (eigen.info() == Eigen::Success) {
-    climb(eigen.eigenvectors().rightCols(1));
+    starts.bottomRows(1) = eigen.eigenvectors().rightCols(1).transpose();
+  } else {
+    starts.conservativeResize(m.rows(), Eigen::NoChange);
   }
+  BlockGain best = climb(m, width, starts);
   best.value = std::ldexp(best.value, e);
   return best;
 }

@@ -14,6 +14,7 @@
 #include "lipsa/core/rng.hpp"
 #include "lipsa/linalg/spectral_norm.hpp"
 #include "lipsa/search/starts.hpp"
+#include "search/token_gain.hpp"
 
 namespace lipsa {
 namespace {
@@ -65,15 +66,10 @@ class Objective {
       }
       case Norm::max_token: {
         const Index D_out = layer_.output_width();
-        for (Index i = 0; i < outputs_.count; ++i) {
-          const BlockGain token = estimate_block_gain(j.row_block(i), layer_.width());
-          if (i == 0 || !(token.value <= g.value)) {
-            g.value = token.value;
-            g.v = token.v;
-            g.u.setZero();
-            g.u.segment(i * D_out, D_out) = token.u;
-          }
-        }
+        const TokenGain largest = largest_token_gain(j, layer_);
+        g.value = largest.gain.value;
+        g.v = largest.gain.v;
+        g.u.segment(largest.token * D_out, D_out) = largest.gain.u;
         break;
       }
       case Norm::one: {

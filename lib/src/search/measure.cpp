@@ -2,10 +2,12 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "lipsa/attention/jacobian.hpp"
 #include "lipsa/attention/local_norm.hpp"
 #include "lipsa/linalg/spectral_norm.hpp"
+#include "search/token_gain.hpp"
 
 namespace lipsa {
 namespace {
@@ -31,14 +33,9 @@ void measure(const Jacobian& j, const MultiHead& layer, Norm p, LocalNorm& norm)
       break;
     }
     case Norm::max_token: {
-      norm.estimate = 0.0;
-      for (Index i = 0; i < j.rows() / layer.output_width(); ++i) {
-        BlockGain token = estimate_block_gain(j.row_block(i), layer.width());
-        if (!(token.value <= norm.estimate)) {
-          norm.estimate = token.value;
-          norm.direction = std::move(token.v);
-        }
-      }
+      TokenGain largest = largest_token_gain(j, layer);
+      norm.estimate = largest.gain.value;
+      norm.direction = std::move(largest.gain.v);
       break;
     }
     case Norm::one: {
