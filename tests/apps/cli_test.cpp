@@ -540,7 +540,7 @@ TEST_CASE_METHOD(CliTest, "lipsa invert: files agree with stdout, the same for 1
   CHECK_THAT(get_bytes(folder / "r/inversion.meta.json"),
              Contains("\"command_line\": \"lipsa invert --tokens 6"));
   CHECK_THAT(csv.err, Contains("r: inversion.csv, inversion.json, inversion.meta.json"));
-  CHECK_THAT(get_bytes(folder / "r/inversion.gp"), Contains("dot attention"));
+  CHECK_THAT(get_bytes(folder / "r/inversion.gp"), Contains("dot-product attention"));
   const Outcome text = lipsa(small_invert + "--attention l2 --divide sharp --log-det");
   CHECK(text.code == 0);
   CHECK_THAT(text.out, Catch::StartsWith("weights=glorot mask=none n=6 D=4 H=2 divisor=sharp"));

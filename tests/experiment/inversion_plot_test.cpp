@@ -16,10 +16,10 @@ TEST_CASE("inversion_gnuplot: a panel an attention, a curve a contraction and ra
   const Inversion inversion(small_inversion());
   auto rows = run_all(inversion);
   const std::string script = inversion_gnuplot(inversion, rows);
-  for (const char* part :
-       {"\"l2 attention\"", "\"dot attention\"", "\"c = 0.5, r = 1\"", "\"c = 0.9, r = 10\"",
-        "set xlabel \"iteration k\"", "set ylabel \"largest |x_k - x|, estimate\"",
-        "set logscale y", "inversion.svg", "inversion.png"}) {
+  for (const char* part : {"\"l2 attention\"", "\"dot-product attention\"", "\"c = 0.5, r = 1\"",
+                           "\"c = 0.9, r = 10\"", "set xlabel \"iteration k\"",
+                           "set ylabel \"largest |x_k - x|, estimate\"", "set logscale y",
+                           "inversion.svg", "inversion.png"}) {
     CHECK_THAT(script, Contains(part));
   }
   for (InversionRow& row : rows) {

@@ -4,18 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <map>
-#include <set>
 
+#include "experiment/inversion_curves.hpp"
 #include "experiment/paper_parts.hpp"
-#include "experiment/plot_style.hpp"
 
 namespace lipsa {
 namespace {
 
 constexpr double grid_contraction = 0.9;
-constexpr double most_shown = 1e6;  // a map that explodes would flatten all other curves
 
 template <class T>
 std::string joined(const std::vector<T>& list, const std::string& separator) {
@@ -86,43 +83,6 @@ Tally tally_of(const std::vector<Figure3Row>& rows, AttentionKind kind) {
     add(tally.lost, place, all - back, all);
   }
   return tally;
-}
-
-std::vector<std::pair<std::size_t, double>> points_of(const InversionRow& row) {
-  std::vector<std::pair<std::size_t, double>> points;
-  for (std::size_t k = 0; k < row.errors.size(); ++k) {
-    if (row.errors[k] > 0.0 && row.errors[k] <= most_shown) {
-      points.emplace_back(k, row.errors[k]);
-    }
-  }
-  return points;
-}
-
-std::size_t place_of(const std::set<double>& values, double x) {
-  return static_cast<std::size_t>(std::distance(values.begin(), values.find(x)));
-}
-
-std::string name_of(AttentionKind kind) {
-  return kind == AttentionKind::dot ? "dot-product" : std::string(to_string(kind));
-}
-
-std::string panel(const std::vector<Figure3Row>& rows, AttentionKind kind,
-                  const std::set<double>& contractions, const std::set<double>& ranges) {
-  std::string plot;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    const InversionRow& row = rows[r].found;
-    if (row.attention != kind || points_of(row).empty()) {
-      continue;
-    }
-    const std::size_t dash = place_of(contractions, row.contraction) % plot_dashes.size();
-    const std::size_t mark = place_of(ranges, row.range) % plot_marks.size();
-    plot += fmt::format(
-        "{}$curve{} using 1:2 with linespoints dt {} lw 1.8 lc rgb \"{}\" pt {} ps 0.7 pi 2 title "
-        "\"{}\"",
-        plot.empty() ? "plot " : ", \\\n     ", r, plot_dashes.at(dash), plot_colours.at(mark),
-        plot_marks.at(mark), where(row));
-  }
-  return plot.empty() ? std::string("plot NaN notitle") : plot;
 }
 
 std::string same_or_not(const std::string& ours, const PaperFact& fact) {
@@ -238,66 +198,34 @@ Table figure_3_table(const std::vector<Figure3Row>& rows) {
 }
 
 std::string figure_3_gnuplot(const std::vector<Figure3Row>& draws) {
-  std::vector<Figure3Row> rows;
-  std::copy_if(draws.begin(), draws.end(), std::back_inserter(rows),
-               [&](const Figure3Row& row) { return row.seed == draws.front().seed; });
-  std::set<double> contractions;
-  std::set<double> ranges;
-  std::vector<AttentionKind> kinds;
-  double least = std::numeric_limits<double>::infinity();
-  double most = 0.0;
-  std::size_t last = 1;
+  std::vector<InversionRow> rows;
+  InversionPanels panels;
   Index batch = 0;
-  std::string out = "# Draws figure-3.svg\nset encoding utf8\n";
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    const InversionRow& row = rows[r].found;
-    contractions.insert(row.contraction);
-    ranges.insert(row.range);
-    if (std::find(kinds.begin(), kinds.end(), row.attention) == kinds.end()) {
-      kinds.push_back(row.attention);
+  const auto add = [](auto& list, const auto& item) {
+    if (std::find(list.begin(), list.end(), item) == list.end()) {
+      list.push_back(item);
     }
-    last = std::max(last, row.errors.size() - 1);
-    batch = std::max(batch, rows[r].batch);
-    const auto points = points_of(row);
-    if (points.empty()) {
+  };
+  for (const Figure3Row& draw : draws) {
+    if (draw.seed != draws.front().seed) {
       continue;
     }
-    out += fmt::format("$curve{} << EOD\n", r);
-    for (const auto& [k, error] : points) {
-      out += fmt::format("{} {:.17g}\n", k, error);
-      least = std::min(least, error);
-      most = std::max(most, error);
-    }
-    out += "EOD\n";
+    const InversionRow& row = rows.emplace_back(draw.found);
+    add(panels.attention, row.attention);
+    add(panels.contractions, row.contraction);
+    add(panels.ranges, row.range);
+    panels.iterations = std::max(panels.iterations, static_cast<Index>(row.errors.size()) - 1);
+    batch = std::max(batch, draw.batch);
   }
-  if (most == 0.0) {
+  panels.error = fmt::format("largest |x_k - x| of {} inputs, estimate", batch);
+  const InversionCurves curves = inversion_curves(panels, rows);
+  if (curves.data.empty()) {
     return {};
   }
-  const std::size_t key_rows = (contractions.size() * ranges.size() + 2) / 3;
-  out += fmt::format(
-      "set terminal svg size 900,520 dynamic name \"figure_3\" font \"sans-serif,14\" background "
-      "rgb \"white\"\nset output \"figure-3.svg\"\nset logscale y\nset xrange [0:{}]\nset yrange "
-      "[{:.3g}:{:.3g}]\nset format y \"10^{{%T}}\"\nset xlabel \"iteration k\"\nset grid xtics "
-      "ytics lt 1 lc rgb \"#dddddd\"\nunset mytics\nset multiplot\n",
-      last, std::pow(10.0, std::floor(std::log10(least / 2.0))),
-      std::pow(10.0, std::ceil(std::log10(most * 1.001))));
-  const double width = 0.99 / static_cast<double>(kinds.size());
-  for (std::size_t p = 0; p < kinds.size(); ++p) {
-    const double left = width * static_cast<double>(p);
-    out += fmt::format(
-        "set lmargin at screen {:.4f}\nset rmargin at screen {:.4f}\nset tmargin at screen 0.92\n"
-        "set bmargin at screen {:.4f}\nset title \"{} attention\" noenhanced\n",
-        left + 0.24 / static_cast<double>(kinds.size()), left + width - 0.02,
-        0.15 + 0.042 * static_cast<double>(key_rows), name_of(kinds[p]));
-    out += p == 0 ? fmt::format(
-                        "set ylabel \"largest |x_k - x| of {} inputs, estimate\" noenhanced\nset "
-                        "key at screen 0.5, screen 0.015 center bottom vertical maxrows {} Left "
-                        "reverse\n",
-                        batch, key_rows)
-                  : std::string("unset ylabel\nunset key\n");
-    out += panel(rows, kinds[p], contractions, ranges) + "\n";
-  }
-  return out + "unset multiplot\nset output\n";
+  return "# Draws figure-3.svg\nset encoding utf8\n" + curves.data +
+         "set terminal svg size 900,520 dynamic name \"figure_3\" font \"sans-serif,14\" "
+         "background rgb \"white\"\nset output \"figure-3.svg\"\n" +
+         curves.plots + "set output\n";
 }
 
 std::vector<Agreement> figure_3_agreements(const std::vector<PaperFact>& facts,

@@ -11,9 +11,9 @@
 namespace lipsa {
 
 // Curves are told apart by mark and dash where colour is lost: paper, screens in the sun, eyes.
-constexpr std::array plot_marks{5, 7, 9, 11, 13};
-constexpr std::array plot_colours{"#0072b2", "#d55e00", "#009e73", "#7a5c00", "#8b3a8b"};
-constexpr std::array plot_dashes{"1", "(12,5)", "(3,4)", "(12,4,2,4)", "(20,4)"};
+inline constexpr std::array plot_marks{5, 7, 9, 11, 13};
+inline constexpr std::array plot_colours{"#0072b2", "#d55e00", "#009e73", "#7a5c00", "#8b3a8b"};
+inline constexpr std::array plot_dashes{"1", "(12,5)", "(3,4)", "(12,4,2,4)", "(20,4)"};
 
 /// The `plots` twice, into STEM.svg and STEM.png.
 inline std::string into_svg_and_png(const std::string& stem, const std::string& plots,
