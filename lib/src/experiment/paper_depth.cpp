@@ -131,6 +131,11 @@ double loss_of(const Groups& groups, const std::string& model, Index depth) {
   return group != groups.end() && group->second.all_trained() ? group->second.mean() : std::nan("");
 }
 
+/// Never "-0.000".
+std::string thousandths(double x) {
+  return fmt::format("{:.3f}", std::round(x * 1e3) / 1e3 + 0.0);
+}
+
 /// At how many of the depths where both trained `property` holds of the two losses.
 template <class F>
 Agreement compare(const PaperFact& fact, const Groups& groups, const std::string& model,
@@ -154,8 +159,8 @@ Agreement compare(const PaperFact& fact, const Groups& groups, const std::string
     return {.fact = fact, .ours = std::string("not in this study"), .agreement = "not tested"};
   }
   return {.fact = fact,
-          .ours = fmt::format("{} {} {} at {} of {} depths: by {:.3f} to {:.3f}", model, words,
-                              other, holding, all, least, most),
+          .ours = fmt::format("{} {} {} at {} of {} depths: by {} to {}", model, words, other,
+                              holding, all, thousandths(least), thousandths(most)),
           .kind = "estimate",
           .agreement = agreement_of(holding, all)};
 }
