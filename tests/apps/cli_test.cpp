@@ -130,7 +130,7 @@ TEST_CASE_METHOD(CliTest, "lipsa bound-sweep: files agree with stdout, data only
   CHECK(csv.out == get_bytes(folder / "r/sweep.csv"));
   CHECK_THAT(csv.out, Catch::StartsWith(
                           "attention,weights,mask,n,D,H,d,radius,norm,seed,restarts,lower_bound,"));
-  CHECK_THAT(csv.out, Contains(",tightness,status\n"));
+  CHECK_THAT(csv.out, Contains(",tightness_upper_bound,status\n"));
   CHECK_THAT(csv.err, Contains("r: sweep.csv, sweep.json"));
   const Outcome json = lipsa(quick + "--out r --format json --quiet");
   CHECK(json.out == get_bytes(folder / "r/sweep.json"));

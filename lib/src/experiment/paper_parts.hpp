@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/rounding.hpp"
 #include "lipsa/experiment/paper_tables.hpp"
 #include "lipsa/experiment/sweep.hpp"
 #include "lipsa/experiment/table.hpp"
@@ -33,9 +34,7 @@ inline Cell number_cell(double x) {
 /// upper/lower rounded up, so many times a constant the upper bound is at most; NaN without a lower
 /// bound.
 inline double tightness(double upper, double lower) {
-  constexpr double inf = std::numeric_limits<double>::infinity();
-  return lower > 0.0 ? std::nextafter(upper / lower, inf)
-                     : std::numeric_limits<double>::quiet_NaN();
+  return lower > 0.0 ? div_up(upper, lower) : std::numeric_limits<double>::quiet_NaN();
 }
 
 inline Cell tightness_cell(double upper, double lower) {

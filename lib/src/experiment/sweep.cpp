@@ -10,6 +10,7 @@
 
 #include "core/check.hpp"
 #include "core/machine_memory.hpp"
+#include "core/rounding.hpp"
 #include "lipsa/bounds/catalog.hpp"
 #include "lipsa/core/version.hpp"
 #include "lipsa/model/initial_weights.hpp"
@@ -215,7 +216,7 @@ double SweepRow::tightness() const {
     }
   }
   const double lower = highest_lower_bound(*this);
-  return lower > 0.0 ? upper / lower : std::numeric_limits<double>::quiet_NaN();
+  return lower > 0.0 ? div_up(upper, lower) : std::numeric_limits<double>::quiet_NaN();
 }
 
 Sweep::Sweep(SweepSettings settings) : settings_(std::move(settings)) {
@@ -374,7 +375,7 @@ Table sweep_table(const Sweep& sweep, const std::vector<SweepRow>& rows) {
                           "lower_bound_source", "lower_bound_witness", "witness"});
   }
   table.columns.insert(table.columns.end(), bounds.begin(), bounds.end());
-  table.columns.insert(table.columns.end(), {"tightness", "status"});
+  table.columns.insert(table.columns.end(), {"tightness_upper_bound", "status"});
 
   for (const SweepRow& row : rows) {
     std::vector<Cell> cells{std::string(to_string(row.attention)),

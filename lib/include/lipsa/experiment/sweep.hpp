@@ -79,8 +79,8 @@ struct SweepRow {
 
   bool settled() const { return status == "converged"; }
 
-  /// Smallest upper bound that holds / highest lower bound; NaN without either, inf when no finite
-  /// bound exists.
+  /// Smallest upper bound that holds / highest lower bound, rounded up: what that bound is above
+  /// Lip, at most. NaN without either, inf when no finite bound exists.
   double tightness() const;
 };
 
@@ -119,7 +119,7 @@ class Sweep {
 };
 
 /// The rows as a table: the columns of SweepRow, one upper_bound_NAME (or refuted_NAME) a
-/// catalogue entry that occurs, tightness, status.
+/// catalogue entry that occurs, tightness_upper_bound, status.
 Table sweep_table(const Sweep& sweep, const std::vector<SweepRow>& rows);
 
 /// How the lower bounds of one curve grow with the radius: the slope of log(lower bound) over
