@@ -3,7 +3,9 @@
 #include <Eigen/SVD>
 #include <catch2/catch.hpp>
 
+#include "dense_norms.hpp"
 #include "lipsa/attention/jacobian.hpp"
+#include "lipsa/core/parallel.hpp"
 #include "random_problems.hpp"
 
 namespace lipsa {
@@ -35,7 +37,24 @@ TEST_CASE("local_norm: the dense Jacobian's norms, with a proven lower bound jus
       break;
     case Norm::max_token:
       CHECK(norm.estimate <= upper_bound_mixed_operator_norm(j, 3, 4, Norm::inf));
+      CHECK(norm.estimate == Approx(test::dense_max_token(j, 3, 4)).epsilon(1e-12));
       break;
+  }
+}
+
+TEST_CASE("local_norm: the largest token's gain is the same on any number of threads", "[search]") {
+  Rng rng(7);
+  const MultiHead layer = test::random_layer(rng, AttentionKind::dot, {40, 6, 2, 3, 3, 6});
+  const Matrix x = normal_matrix(rng, 40, 6);
+  const auto measured = [&](Index threads) {
+    const ThreadLimit limit(threads);
+    return local_norm(layer, x, Mask::none(), Norm::max_token);
+  };
+  const LocalNorm alone = measured(1);
+  for (int run = 0; run < 5; ++run) {
+    const LocalNorm norm = measured(3);
+    CHECK(norm.estimate == alone.estimate);
+    CHECK(norm.direction == alone.direction);
   }
 }
 
