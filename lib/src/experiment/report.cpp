@@ -271,9 +271,12 @@ nav ul { padding-left: 1.2rem; } a { color: #00508c; }
 dl { margin: 0; } dt { font-weight: 600; margin-top: .5rem; } dd { margin: 0; max-width: 46rem; }
 dd.verdict { font-weight: 600; }
 code { overflow-wrap: anywhere; background: #f3f3f3; padding: .1rem .25rem; }
-figure { margin: 1.5rem 0; } .picture { overflow-x: auto; } figure svg { display: block; width: 100%; min-width: 40rem; height: auto; max-width: 56rem; }
+figure { margin: 1.5rem 0; } figure svg { display: block; mix-blend-mode: multiply; width: 100%; min-width: 40rem; height: auto; max-width: 56rem; }
 figcaption, .caption { padding: .5rem 0; margin: 1rem 0 0; } .files, .remark { color: #555; font-size: .85em; overflow-wrap: anywhere; }
-.scroll { overflow-x: auto; margin: 0 0 1rem; } table { border-collapse: collapse; font-size: .9rem; }
+.scroll, .picture { overflow-x: auto; /* a shade at an edge behind which there is more */
+  background: linear-gradient(to right, #fff 50%, #fff0) left / 3rem 100% local, linear-gradient(to left, #fff 50%, #fff0) right / 3rem 100% local,
+    linear-gradient(to right, #0004, #0000) left / .8rem 100% scroll, linear-gradient(to left, #0004, #0000) right / .8rem 100% scroll; background-repeat: no-repeat; }
+.scroll { margin: 0 0 1rem; } table { border-collapse: collapse; font-size: .9rem; }
 th:first-child, td:first-child { position: sticky; left: 0; background: #fff; }
 th, td { padding: .25rem .6rem; border-bottom: 1px solid #ddd; text-align: left; vertical-align: top; }
 td.long { min-width: 11rem; } td.short { white-space: nowrap; }
@@ -284,7 +287,7 @@ th { border-bottom: 2px solid #888; } td.number { text-align: right; font-varian
 .sure.yes { color: #00613f; } .sure.no { color: #6b5000; border-style: dotted; } .missing { color: #9c0030; }
 @media screen and (max-width: 40rem) { .words thead { display: none; } .words tr { display: block; border-bottom: 1px solid #888; padding: .4rem 0; }
   .words td, .words td:first-child { display: block; position: static; border: 0; padding: .1rem 0; } .words td::before { content: attr(data-label) ": "; color: #555; } }
-@media print { body { max-width: none; font-size: 10pt; } .scroll, .picture { overflow: visible; } figure svg { min-width: 0; }
+@media print { body { max-width: none; font-size: 10pt; } .scroll, .picture { overflow: visible; background: none; } figure svg { min-width: 0; }
   section + section { break-before: page; } tr, figure { break-inside: avoid; } .caption { break-after: avoid; } table { font-size: 7pt; }
   th, td { padding: .1rem .25rem; } td.short, td.number { white-space: normal; overflow-wrap: anywhere; } td.long { min-width: 0; }
   th:first-child, td:first-child { position: static; } }
