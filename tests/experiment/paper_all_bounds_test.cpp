@@ -27,7 +27,8 @@ BoundsCell cell_of(double value, bool refuted) {
                          .value = value,
                          .log10_value = std::log10(value),
                          .holds = !refuted,
-                         .refuted = refuted}};
+                         .refuted = refuted,
+                         .reason = refuted ? std::string("refuted: by hand") : std::string()}};
   return cell;
 }
 
@@ -102,8 +103,15 @@ TEST_CASE("all_bounds_verdict: says so when a bound is below what is measured", 
   CHECK_THAT(all_bounds_verdict({cell_of(1.98, false)}),  // one per cent too small
              Contains("Below the norm measured, though said to hold: b (l2 attention, p = 2"));
   CHECK_THAT(all_bounds_verdict({cell_of(1.0, true)}), Contains("below it here: b (all X)"));
-  CHECK_THAT(all_bounds_verdict({cell_of(3.0, true)}), Contains("are not below it here"));
+  CHECK_THAT(all_bounds_verdict({cell_of(3.0, true)}),
+             Contains("None of the refuted is below it here"));
   CHECK_THAT(all_bounds_verdict({}), Contains("Of 0 entries"));
+  BoundsCell elsewhere = cell_of(3.0, true);
+  CHECK_THAT(all_bounds_verdict({elsewhere}),
+             Contains("1 are refuted, and the hypotheses of 0 are not met"));
+  elsewhere.answer.bounds.front().reason = "is a claim about causal masks";  // what the table says
+  CHECK_THAT(all_bounds_verdict({elsewhere}),
+             Contains("0 are refuted, and the hypotheses of 1 are not met"));
 }
 
 TEST_CASE("all_bounds_section: tables, figures with axes, no NaN", "[experiment]") {

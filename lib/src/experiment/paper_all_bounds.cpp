@@ -323,7 +323,8 @@ std::string all_bounds_verdict(const std::vector<BoundsCell>& cells) {
     for (const Bound& bound : cell.answer.bounds) {
       known.insert(bound.name);
       if (bound.refuted) {
-        if (!holding.contains(bound.name)) {
+        // An entry whose hypotheses are not met says that, whether it is refuted or not.
+        if (!holding.contains(bound.name) && bound.reason.starts_with("refuted")) {
           refuted.insert(bound.name);
         }
         if (below(bound, lower)) {
@@ -367,7 +368,7 @@ std::string all_bounds_verdict(const std::vector<BoundsCell>& cells) {
   if (!refuted_below.empty()) {
     text += fmt::format(" Of the refuted, these are below it here: {}.", refuted_below);
   } else if (!refuted.empty()) {
-    text += " The refuted are not below it here.";
+    text += " None of the refuted is below it here, which is no proof of them.";
   }
   if (!tightest_l2.empty()) {
     text += fmt::format(" The tightest of L2 attention for all X: {}.", tightest_l2);

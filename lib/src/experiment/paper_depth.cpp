@@ -96,14 +96,17 @@ std::string agreement_of(Index agreeing, Index all) {
 Agreement fails_beyond_10(const PaperFact& fact, const Groups& groups) {
   Index deeper = 0;
   Index failing = 0;
+  Index without = 0;
   for (const auto& [key, group] : groups) {
     if (key.first == "dot" && key.second > 10) {
       deeper += 1;
       failing += group.all_trained() ? 0 : 1;
+      without += group.trained == 0 ? 1 : 0;
     }
   }
   return {.fact = fact,
-          .ours = fmt::format("not with every seed at {} of {} depths beyond 10", failing, deeper),
+          .ours = fmt::format("of {} depths beyond 10, no seed trains at {}, not every seed at {}",
+                              deeper, without, failing),
           .kind = "estimate",
           .agreement = agreement_of(failing, deeper)};
 }
@@ -211,12 +214,30 @@ Agreement against_lstm(const PaperFact& fact, const Groups& groups) {
           .agreement = agreement_of(better, all)};
 }
 
-/// Whether each depth is better than the one before, in the mean over seeds.
-Agreement improves(const PaperFact& fact, const Groups& groups, const std::string& model) {
+Agreement lstm_loss(const PaperFact& fact, const Groups& groups) {
+  double best = std::numeric_limits<double>::infinity();
+  for (const auto& [key, group] : groups) {
+    if (key.first == "lstm" && group.all_trained()) {
+      best = std::min(best, group.mean());
+    }
+  }
+  if (std::isinf(best)) {
+    return {.fact = fact, .ours = std::string("not in this study"), .agreement = "not tested"};
+  }
+  return {.fact = fact, .ours = best, .kind = "estimate", .agreement = "another setting"};
+}
+
+/// Whether each depth is better than the one before, in the mean over seeds, and the last better
+/// than the first by more than seeds differ.
+Agreement improves(const PaperFact& fact, const DepthStudyResult& result,
+                   const std::string& model) {
+  const Groups groups = groups_of(result);
   std::vector<double> losses;
+  double spread = 0.0;
   for (const auto& [key, group] : groups) {  // by depth
     if (key.first == model && group.all_trained()) {
       losses.push_back(group.mean());
+      spread = std::max(spread, group.most - group.least);
     }
   }
   if (losses.size() < 2) {
@@ -228,11 +249,14 @@ Agreement improves(const PaperFact& fact, const Groups& groups, const std::strin
   }
   const auto steps = static_cast<Index>(losses.size()) - 1;
   return {.fact = fact,
-          .ours = fmt::format("{:.3f} at the least depth, {:.3f} at the most; better in {} of {} "
-                              "steps between",
-                              losses.front(), losses.back(), better, steps),
+          .ours = fmt::format(
+              "{:.3f} at the least depth, {:.3f} at the most; better in {} of {} "
+              "steps between; seeds differ by up to {:.3f}{}",
+              losses.front(), losses.back(), better, steps, spread,
+              beats_pairs(result, model) ? "" : "; never better than counted pairs of characters"),
           .kind = "estimate",
-          .agreement = agreement_of(better, steps)};
+          .agreement = losses.front() - losses.back() > spread ? agreement_of(better, steps)
+                                                               : "does not agree"};
 }
 
 }  // namespace
@@ -296,8 +320,8 @@ std::vector<Agreement> figure_4_agreements(const std::vector<PaperFact>& facts,
                                            const DepthStudyResult& result) {
   const Groups groups = groups_of(result);
   const auto above = [](double a, double b) { return a > b; };
-  constexpr std::array<std::string_view, 5> scaled{"corpus", "batch and H and D", "dropout",
-                                                   "learning rate", "initialisation"};
+  constexpr std::array<std::string_view, 2> scaled{"batch and H and D", "learning rate"};
+  constexpr std::array<std::string_view, 3> others{"corpus", "dropout", "initialisation"};
   std::vector<Agreement> list;
   for (const PaperFact& fact : facts) {
     if (fact.quantity == "dot-product attention at 3 to 5 layers") {
@@ -311,9 +335,19 @@ std::vector<Agreement> figure_4_agreements(const std::vector<PaperFact>& facts,
     } else if (fact.quantity == "contractive L2 at equal depth") {
       list.push_back(compare(fact, groups, "contractive-l2", "l2", "above", above));
     } else if (fact.quantity == "contractive L2 with depth") {
-      list.push_back(improves(fact, groups, "contractive-l2"));
+      list.push_back(improves(fact, result, "contractive-l2"));
     } else if (std::find(scaled.begin(), scaled.end(), fact.quantity) != scaled.end()) {
       list.push_back({.fact = fact, .ours = std::string("scaled"), .agreement = "another setting"});
+    } else if (std::find(others.begin(), others.end(), fact.quantity) != others.end()) {
+      list.push_back(
+          {.fact = fact, .ours = std::string("another"), .agreement = "another setting"});
+    } else if (fact.quantity == "test loss of the best LSTM") {
+      list.push_back(lstm_loss(fact, groups));
+    } else if (fact.quantity == "models" && models_of(result).size() == 5) {
+      list.push_back(
+          {.fact = fact, .ours = std::string("the same five"), .agreement = "same setting"});
+    } else if (fact.quantity == "dot-product attention of more layers") {
+      list.push_back({.fact = fact, .ours = std::string("see Table 1"), .agreement = "not tested"});
     } else {
       list.push_back(not_tested(fact));
     }
@@ -324,7 +358,7 @@ std::vector<Agreement> figure_4_agreements(const std::vector<PaperFact>& facts,
 std::string figure_4_verdict(const std::vector<Agreement>& agreements) {
   std::string text;
   for (const Agreement& row : agreements) {
-    if (row.agreement == "not tested" || row.agreement == "another setting") {
+    if (row.agreement == "not tested" || row.agreement.ends_with("setting")) {
       continue;
     }
     text += fmt::format("{}{} ({}): {}", text.empty() ? "" : "; ", row.fact.quantity,
@@ -381,14 +415,23 @@ OutputVariance output_variance(const DepthStudyResult& result) {
     }
     return sum / static_cast<double>(list.size());
   };
+  OutputVariance found;
   for (const auto& [depth, by_model] : variances) {
     const auto dot = by_model.find(LanguageModelKind::dot);
     const auto l2 = by_model.find(LanguageModelKind::l2);
     if (dot != by_model.end() && l2 != by_model.end()) {
-      return {.depth = depth, .ratio = mean(dot->second) / mean(l2->second)};
+      const double ratio = mean(dot->second) / mean(l2->second);
+      if (found.depth == 0) {
+        found.depth = depth;
+        found.ratio = ratio;
+      } else {
+        found.deeper += 1;
+        found.least_deeper = std::fmin(found.least_deeper, ratio);
+        found.most_deeper = std::fmax(found.most_deeper, ratio);
+      }
     }
   }
-  return {};
+  return found;
 }
 
 std::string output_verdict(const OutputVariance& found) {
@@ -397,10 +440,13 @@ std::string output_verdict(const OutputVariance& found) {
   }
   return fmt::format(
       "In models of {} {} the outputs of the first dot-product attention have {:.3g} times the "
-      "variance of those of the first tied L2 attention: {}. By how much the paper's do is not "
+      "variance of those of the first tied L2 attention: {}.{} By how much the paper's do is not "
       "known to us.",
       found.depth, found.depth == 1 ? "block" : "blocks", found.ratio,
-      found.ratio > 1.0 ? "they vary more, as in the paper" : "they do not vary more");
+      found.ratio > 1.0 ? "they vary more, as in the paper" : "they do not vary more",
+      found.deeper == 0 ? std::string()
+                        : fmt::format(" At {} greater depths it is {:.3g} to {:.3g} times.",
+                                      found.deeper, found.least_deeper, found.most_deeper));
 }
 
 namespace {
@@ -444,7 +490,8 @@ void add_losses(ReportSection& section, const std::string& name, const PaperStud
   section.figures.push_back(
       {.name = name,
        .caption = "Test loss by depth: one mark per seed, lines through the means of all "
-                  "seeds; a cross on the upper edge is a seed that diverged.",
+                  "seeds, also of those that did not train; a cross on the upper edge is a seed "
+                  "that diverged, if any did.",
        .script = depth_study_gnuplot(result, name)});
 }
 
@@ -521,7 +568,7 @@ ReportSection section_output_variance(const PaperTableOptions& options) {
                             .table = std::move(table)});
   section.figures.push_back({.name = "attention-outputs",
                              .caption = "Densities of the outputs of attention layers in the "
-                                        "shallowest models.",
+                                        "shallowest models; each panel has its own scales.",
                              .script = attention_outputs_gnuplot(result)});
   const OutputVariance found = output_variance(result);
   section.verdict = output_verdict(found);

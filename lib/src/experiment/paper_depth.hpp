@@ -34,6 +34,9 @@ std::string depth_verdict(const DepthStudyResult& result);
 struct OutputVariance {
   Index depth = 0;  ///< 0: there is none
   double ratio = std::numeric_limits<double>::quiet_NaN();
+  Index deeper = 0;  ///< of greater depths at which both trained, with the ratios there
+  double least_deeper = std::numeric_limits<double>::quiet_NaN();
+  double most_deeper = std::numeric_limits<double>::quiet_NaN();
 };
 
 OutputVariance output_variance(const DepthStudyResult& result);

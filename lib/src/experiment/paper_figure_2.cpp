@@ -274,7 +274,8 @@ ReportSection section_figure_2(const PaperTableOptions& options) {
       "L2 attention, D = H = 1, unit weights. Lower bounds: ascent on |J|_inf by Adam, learning "
       "rate {:g}, at most {} steps, from {} random starts (tokens uniform on (-c, c], c uniform on "
       "(0, 10]) and two analytic ones, which the paper did not have; the five best, and the best "
-      "of as many random starts alone. Seed {}. sharp_l2_inf = 1 + 4 W((n-1) e^(-3/2)) is the "
+      "of as many other random starts alone. Seed {}. sharp_l2_inf = 1 + 4 W((n-1) e^(-3/2)) is "
+      "the "
       "constant itself for odd n, where the analytic tokens attain it, and an upper bound for even "
       "n.",
       adam_rate, AscentOptions{}.steps, restarts, options.seed);

@@ -236,6 +236,10 @@ std::vector<Agreement> figure_3_agreements(const std::vector<PaperFact>& facts,
       const std::string ours =
           fmt::format("{} and {} and {} and {}", sizes.tokens, sizes.dim, sizes.heads, sizes.batch);
       agreements.push_back({.fact = fact, .ours = ours, .agreement = same_or_not(ours, fact)});
+    } else if (fact.quantity == "map" || fact.quantity == "curve") {
+      agreements.push_back({.fact = fact,
+                            .ours = std::string("the same"),
+                            .agreement = std::string("same setting")});
     } else if (fact.quantity == "c") {
       const std::string ours = joined(sizes.contractions, "; ");
       agreements.push_back({.fact = fact, .ours = ours, .agreement = same_or_not(ours, fact)});
@@ -274,8 +278,9 @@ std::string figure_3_verdict(const Figure3Result& result) {
   } else if (dot.back > 0) {
     text += fmt::format(
         " Dot-product attention does not in {} of {}; against the plain wording of the paper, "
-        "whose range and weights we do not know, it does at {}.",
-        dot.all - dot.back, dot.all, dot.come_back);
+        "whose range and weights we do not know, it does at {}, with errors of {:.2g} at most at "
+        "the end.",
+        dot.all - dot.back, dot.all, dot.come_back, dot.largest_error);
   } else {
     text += fmt::format(" As in the paper, dot-product attention does not, in any of {}.", dot.all);
   }
@@ -328,7 +333,10 @@ ReportSection figure_3_section(const PaperTableOptions& options, const Figure3Si
       "{}; seeds {} to {}. The error is the largest of all entries of all inputs. Status: "
       "converged, when the steps shrank to rounding or to {:g} and every iterate is near its "
       "input, within 1e-6 r + 1e-7; converging, when the second half of the iterations halved the "
-      "error. Both count as inverting. The appendix varies n and D with c = {:g} and {} inputs, "
+      "error. Both count as inverting; "
+      "not converging: it did not; not contractive: the steps of some input no longer shrink. The "
+      "rate is the mean by which the last steps shrank, for the input where it is largest: above 1 "
+      "they grew. The appendix varies n and D with c = {:g} and {} inputs, "
       "and takes weights of files where they are given. The contractive map is X + c F(X)/L, L an "
       "upper bound of Lip_inf(F), with {} inputs; the distance of its result to the solution of "
       "the equation with the rounded y is proved in ball arithmetic.",

@@ -288,10 +288,11 @@ std::string theorem_3_2_verdict(const std::vector<L2Bounds>& rows,
                                    "the smallest of the catalogue");
   const L2Violation* violation = strongest(violations);
   if (violation == nullptr) {
-    return text + " No violation of the printed 2-norm formula was proved.";
+    return text + " No violation of the 2-norm formula as we recall it printed was proved.";
   }
   text += fmt::format(
-      " The printed 2-norm formula is false: a layer with n = {}, D = {} has |J|_2 of at least {}, "
+      " The 2-norm formula as we recall it printed is false: a layer with n = {}, D = {} has |J|_2 "
+      "of at least {}, "
       "proved, where it gives {}",
       violation->n, violation->D, lower_text(violation->verdict.ratio_lower_bound),
       upper_text(violation->printed));
