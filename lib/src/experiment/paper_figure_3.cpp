@@ -268,9 +268,9 @@ std::string figure_3_verdict(const Figure3Result& result) {
                        l2.lost, l2.back, l2.all);
   } else {
     text = fmt::format(
-        "As in the paper, L2 attention inverts, in all {} cases, with errors of {:.2g} at most at "
+        "As in the paper, L2 attention inverts, in all {} cases, with errors of {} at most at "
         "the end (estimate).",
-        l2.all, l2.largest_error);
+        l2.all, upper_text(l2.largest_error));
   }
   if (dot.back == dot.all) {
     text +=
@@ -278,9 +278,9 @@ std::string figure_3_verdict(const Figure3Result& result) {
   } else if (dot.back > 0) {
     text += fmt::format(
         " Dot-product attention does not in {} of {}; against the plain wording of the paper, "
-        "whose range and weights we do not know, it does at {}, with errors of {:.2g} at most at "
+        "whose range and weights we do not know, it does at {}, with errors of {} at most at "
         "the end.",
-        dot.all - dot.back, dot.all, dot.come_back, dot.largest_error);
+        dot.all - dot.back, dot.all, dot.come_back, upper_text(dot.largest_error));
   } else {
     text += fmt::format(" As in the paper, dot-product attention does not, in any of {}.", dot.all);
   }
